@@ -1,0 +1,1 @@
+//! What may run, and on whose word: pure decisions, no IO, no clock.

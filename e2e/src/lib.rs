@@ -1,0 +1,1 @@
+//! Tests over the binaries as processes, and what they need.

@@ -1,0 +1,1 @@
+//! Files and commands of one environment.

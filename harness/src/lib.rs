@@ -1,0 +1,1 @@
+//! Sessions, the agent loop, HTTP and the store.
