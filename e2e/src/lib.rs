@@ -1,1 +1,17 @@
-//! Tests over the binaries as processes, and what they need.
+//! Tests over the binaries as processes, and what they need: nothing here links the harness or the executor.
+//!
+//! ```text
+//!  bin/mooring-scripted-model ─▶ model ─▶ script      a model that does what a YAML file says, misbehaviour included
+//!  bin/mooring-demo-local ─────▶ demo ──┐
+//!  tests/*.rs ─────────────────────────┼▶ fixture    starts `mooring serve --local`, speaks HTTP, looks into /proc
+//!  bin/mooring-bench ──────────▶ bench ─┘             executor halves over socket pairs, ours beside the reference
+//! ```
+
+pub mod model;
+pub mod script;
+
+/// Makes `ring` the process's crypto provider; reqwest's client wants one even for plain HTTP. Safe to repeat.
+pub fn install_crypto() {
+    // An error only says that one is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
