@@ -1,1 +1,4 @@
 //! Files and commands of one environment.
+
+pub mod path;
+pub mod root;
