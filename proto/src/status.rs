@@ -12,6 +12,7 @@ pub trait ErrorCodeExt {
     /// The gRPC code it travels under.
     fn grpc_code(self) -> Code;
     /// Whether the same call may succeed later without any change by the caller.
+    #[expect(clippy::wrong_self_convention, reason = "the one type that has this trait is Copy")]
     fn is_retryable(self) -> bool;
     /// The code as documents and JSON spell it: `stale_version`.
     fn name(self) -> String;
