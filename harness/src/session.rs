@@ -15,7 +15,9 @@ pub use event::{Event, StoredEvent};
 pub use id::{ApprovalId, OperationId, ParseIdError, RunId, SessionId};
 pub use item::{Item, StoredItem, ToolCall};
 pub use run::{Counts, LimitKind, Limits, Outcome, Run, RunState, Usage};
-pub use words::{Mode, Origin, Profile, mode_from_text, origin_from_text, origin_text, profile_from_text, profile_text};
+pub use words::{
+    Mode, Origin, Profile, mode_from_text, origin_from_text, origin_text, profile_from_text, profile_text,
+};
 
 use std::collections::BTreeSet;
 

@@ -37,7 +37,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous,
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteRow,
+    SqliteSynchronous,
 };
 use sqlx::{Row, SqlitePool};
 
@@ -110,7 +111,11 @@ type Connection = SqliteConnection;
 type DatabaseRow = SqliteRow;
 
 /// Reads a column through its text form.
-fn parsed<T>(row: &DatabaseRow, column: &'static str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, StoreError> {
+fn parsed<T>(
+    row: &DatabaseRow,
+    column: &'static str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, StoreError> {
     let text: String = row.try_get(column)?;
     parse(&text).ok_or(StoreError::Corrupt { column })
 }
@@ -134,7 +139,9 @@ fn time(row: &DatabaseRow, column: &'static str) -> Result<Timestamp, StoreError
 /// Reads a time that may be absent.
 fn optional_time(row: &DatabaseRow, column: &'static str) -> Result<Option<Timestamp>, StoreError> {
     let value: Option<i64> = row.try_get(column)?;
-    value.map(|millis| Timestamp::from_millisecond(millis).map_err(|_| StoreError::Corrupt { column })).transpose()
+    value
+        .map(|millis| Timestamp::from_millisecond(millis).map_err(|_| StoreError::Corrupt { column }))
+        .transpose()
 }
 
 /// An unsigned number as the database holds it; beyond the signed range it stays at the end of it.

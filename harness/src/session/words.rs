@@ -1,59 +1,6 @@
 //! The words of authority, and their stored form.
 
-/// The set of tools that a session has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Profile {
-    /// Everything.
-    Default,
-    /// No file, no shell, no executor.
-    NoFs,
-}
-
-/// How much may be done without asking, from least to most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Mode {
-    /// Reads only.
-    ReadOnly,
-    /// Asks before every change.
-    AskFirst,
-    /// Asks about real risk.
-    Auto,
-    /// Asks about critical steps only.
-    FullTrust,
-}
-
-impl Mode {
-    /// Every mode, from least to most.
-    pub const ALL: [Self; 4] = [Self::ReadOnly, Self::AskFirst, Self::Auto, Self::FullTrust];
-
-    /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ReadOnly => "readOnly",
-            Self::AskFirst => "askFirst",
-            Self::Auto => "auto",
-            Self::FullTrust => "fullTrust",
-        }
-    }
-}
-
-/// Whose words a message holds. Only `Owner` is a person's authority.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// The session's owner.
-    Owner,
-    /// The assistant.
-    Agent,
-    /// A schedule or a skill.
-    Template,
-    /// A service account.
-    Account,
-    /// Another person.
-    Participant {
-        /// That person's name.
-        name: String,
-    },
-}
+pub use mooring_authority::{Mode, Origin, Profile};
 
 /// The word for a profile, as stored and as on the wire.
 pub const fn profile_text(profile: Profile) -> &'static str {

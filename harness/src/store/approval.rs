@@ -47,7 +47,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NoSuchApproval`]; [`StoreError::NotPending`] if it has an answer, is too late or its run has ended.
-    pub async fn decide(&self, approval: ApprovalId, answer: Answer, by: &str) -> Result<Approval, StoreError> {
+    pub async fn decide(
+        &self,
+        approval: ApprovalId,
+        answer: Answer,
+        by: &str,
+    ) -> Result<Approval, StoreError> {
         let session = self.approval(approval).await?.session;
         let mut write = self.write_unleased(session).await?;
         let now = write.now();
@@ -80,11 +85,14 @@ impl Store {
     /// # Errors
     /// [`StoreError::Database`], [`StoreError::Corrupt`].
     pub async fn expire_due_approvals(&self) -> Result<Vec<SessionId>, StoreError> {
-        let rows = sqlx::query("SELECT DISTINCT session_id FROM approvals WHERE state = 'pending' AND expires_at <= $1")
-            .bind(self.now().as_millisecond())
-            .fetch_all(&self.readers)
-            .await?;
-        let sessions: Vec<SessionId> = rows.iter().map(|row| id(row, "session_id")).collect::<Result<_, _>>()?;
+        let rows = sqlx::query(
+            "SELECT DISTINCT session_id FROM approvals WHERE state = 'pending' AND expires_at <= $1",
+        )
+        .bind(self.now().as_millisecond())
+        .fetch_all(&self.readers)
+        .await?;
+        let sessions: Vec<SessionId> =
+            rows.iter().map(|row| id(row, "session_id")).collect::<Result<_, _>>()?;
         for session in &sessions {
             let mut write = self.write_unleased(*session).await?;
             write.expire_due().await?;
@@ -167,7 +175,8 @@ impl Write {
     /// Expires the session's questions whose time is over.
     async fn expire_due(&mut self) -> Result<(), StoreError> {
         let now = self.now();
-        let due = self.pending(None).await?.into_iter().filter(|found| found.expires_at <= now).collect::<Vec<_>>();
+        let due =
+            self.pending(None).await?.into_iter().filter(|found| found.expires_at <= now).collect::<Vec<_>>();
         self.expire(&due).await
     }
 
@@ -194,7 +203,12 @@ impl Write {
         Ok(())
     }
 
-    async fn log_resolved(&mut self, approval: ApprovalId, call: &str, state: ApprovalState) -> Result<(), StoreError> {
+    async fn log_resolved(
+        &mut self,
+        approval: ApprovalId,
+        call: &str,
+        state: ApprovalState,
+    ) -> Result<(), StoreError> {
         self.append_event(&Event::ApprovalResolved {
             approval: approval.to_string(),
             call: call.to_owned(),
@@ -205,7 +219,11 @@ impl Write {
     }
 }
 
-async fn find(connection: &mut Connection, approval: ApprovalId, now: Timestamp) -> Result<Approval, StoreError> {
+async fn find(
+    connection: &mut Connection,
+    approval: ApprovalId,
+    now: Timestamp,
+) -> Result<Approval, StoreError> {
     let row = sqlx::query("SELECT * FROM approvals WHERE id = $1")
         .bind(approval.to_string())
         .fetch_optional(connection)
@@ -217,7 +235,8 @@ async fn find(connection: &mut Connection, approval: ApprovalId, now: Timestamp)
 fn read(row: &DatabaseRow, now: Timestamp) -> Result<Approval, StoreError> {
     let expires_at = time(row, "expires_at")?;
     let stored = parsed(row, "state", ApprovalState::from_text)?;
-    let state = if stored == ApprovalState::Pending && expires_at <= now { ApprovalState::Expired } else { stored };
+    let state =
+        if stored == ApprovalState::Pending && expires_at <= now { ApprovalState::Expired } else { stored };
     let decided_by: Option<String> = row.try_get("decided_by")?;
     Ok(Approval {
         id: id(row, "id")?,

@@ -48,7 +48,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Database`].
-    pub async fn bind_local(&self, root: &str, filesystem: u64, inode: u64) -> Result<EnvironmentRef, StoreError> {
+    pub async fn bind_local(
+        &self,
+        root: &str,
+        filesystem: u64,
+        inode: u64,
+    ) -> Result<EnvironmentRef, StoreError> {
         let row = sqlx::query(
             "INSERT INTO local_bindings (root, revision, filesystem, inode, created_at) VALUES ($1, $2, $3, $4, $5) \
              ON CONFLICT (root) DO UPDATE SET \

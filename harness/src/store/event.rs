@@ -12,11 +12,12 @@ impl Write {
     /// [`StoreError::NoSuchSession`], [`StoreError::Database`].
     pub async fn append_event(&mut self, event: &Event) -> Result<i64, StoreError> {
         let (session, now) = (self.session_text(), self.now_millis());
-        let row = sqlx::query("UPDATE sessions SET last_event = last_event + 1 WHERE id = $1 RETURNING last_event")
-            .bind(&session)
-            .fetch_optional(self.connection())
-            .await?
-            .ok_or(StoreError::NoSuchSession)?;
+        let row =
+            sqlx::query("UPDATE sessions SET last_event = last_event + 1 WHERE id = $1 RETURNING last_event")
+                .bind(&session)
+                .fetch_optional(self.connection())
+                .await?
+                .ok_or(StoreError::NoSuchSession)?;
         let id: i64 = row.try_get("last_event")?;
         let body = serde_json::to_string(event).map_err(|_| StoreError::Corrupt { column: "events.body" })?;
         sqlx::query("INSERT INTO events (session_id, id, at, kind, body) VALUES ($1, $2, $3, $4, $5)")
@@ -36,7 +37,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Database`], [`StoreError::Corrupt`]. An unknown session has no events.
-    pub async fn events(&self, session: SessionId, after: i64, limit: u32) -> Result<Vec<StoredEvent>, StoreError> {
+    pub async fn events(
+        &self,
+        session: SessionId,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
         let rows = sqlx::query(
             "SELECT id, at, kind, body FROM events WHERE session_id = $1 AND id > $2 ORDER BY id LIMIT $3",
         )

@@ -13,11 +13,12 @@ impl Write {
     /// [`StoreError::NoSuchSession`], [`StoreError::Database`].
     pub async fn append_item(&mut self, run: RunId, item: &Item) -> Result<i64, StoreError> {
         let session = self.session_text();
-        let row = sqlx::query("UPDATE sessions SET last_item = last_item + 1 WHERE id = $1 RETURNING last_item")
-            .bind(&session)
-            .fetch_optional(self.connection())
-            .await?
-            .ok_or(StoreError::NoSuchSession)?;
+        let row =
+            sqlx::query("UPDATE sessions SET last_item = last_item + 1 WHERE id = $1 RETURNING last_item")
+                .bind(&session)
+                .fetch_optional(self.connection())
+                .await?
+                .ok_or(StoreError::NoSuchSession)?;
         let number: i64 = row.try_get("last_item")?;
         let body = Body::from(item);
         let json = serde_json::to_string(&body).map_err(|_| StoreError::Corrupt { column: "items.body" })?;
@@ -39,10 +40,11 @@ impl Store {
     /// # Errors
     /// [`StoreError::Database`], [`StoreError::Corrupt`]. An unknown session has none.
     pub async fn conversation(&self, session: SessionId) -> Result<Vec<StoredItem>, StoreError> {
-        let rows = sqlx::query("SELECT number, run_id, body FROM items WHERE session_id = $1 ORDER BY number")
-            .bind(session.to_string())
-            .fetch_all(&self.readers)
-            .await?;
+        let rows =
+            sqlx::query("SELECT number, run_id, body FROM items WHERE session_id = $1 ORDER BY number")
+                .bind(session.to_string())
+                .fetch_all(&self.readers)
+                .await?;
         rows.iter()
             .map(|row| {
                 let json: String = row.try_get("body")?;
@@ -86,7 +88,9 @@ impl Body {
 impl From<&Item> for Body {
     fn from(item: &Item) -> Self {
         match item.clone() {
-            Item::Words { message, origin, text } => Self::Words { message, origin: origin_text(&origin), text },
+            Item::Words { message, origin, text } => {
+                Self::Words { message, origin: origin_text(&origin), text }
+            }
             Item::Assistant { text, calls } => {
                 let call = |ToolCall { id, name, arguments }| CallBody { id, name, arguments };
                 Self::Assistant { text, calls: calls.into_iter().map(call).collect() }

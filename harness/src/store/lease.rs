@@ -33,7 +33,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::LeaseHeld`] while another's lease has not expired, [`StoreError::NoSuchSession`].
-    pub async fn acquire_lease(&self, session: SessionId, holder: &str, time: Duration) -> Result<Lease, StoreError> {
+    pub async fn acquire_lease(
+        &self,
+        session: SessionId,
+        holder: &str,
+        time: Duration,
+    ) -> Result<Lease, StoreError> {
         let mut write = self.write_unleased(session).await?;
         let (text, now) = (write.session_text(), write.now_millis());
         let held = sqlx::query("SELECT lease_expires_at FROM sessions WHERE id = $1")
@@ -43,7 +48,8 @@ impl Store {
             .ok_or(StoreError::NoSuchSession)?;
         let until: i64 = held.try_get("lease_expires_at")?;
         if until > now {
-            let until = Timestamp::from_millisecond(until).map_err(|_| StoreError::Corrupt { column: "lease_expires_at" })?;
+            let until = Timestamp::from_millisecond(until)
+                .map_err(|_| StoreError::Corrupt { column: "lease_expires_at" })?;
             return Err(StoreError::LeaseHeld { until });
         }
         let row = sqlx::query(
@@ -95,7 +101,9 @@ impl Store {
     /// # Errors
     /// [`StoreError::Database`].
     pub async fn free_leases(&self) -> Result<(), StoreError> {
-        sqlx::query("UPDATE sessions SET lease_holder = NULL, lease_expires_at = 0").execute(&self.writer).await?;
+        sqlx::query("UPDATE sessions SET lease_holder = NULL, lease_expires_at = 0")
+            .execute(&self.writer)
+            .await?;
         Ok(())
     }
 }

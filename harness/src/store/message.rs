@@ -13,7 +13,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NoSuchSession`], [`StoreError::Suspended`], [`StoreError::TooManyRuns`], [`StoreError::Database`].
-    pub async fn post_message(&self, session: SessionId, origin: &Origin, text: &str) -> Result<Message, StoreError> {
+    pub async fn post_message(
+        &self,
+        session: SessionId,
+        origin: &Origin,
+        text: &str,
+    ) -> Result<Message, StoreError> {
         let mut write = self.write_unleased(session).await?;
         write.refuse_suspended().await?;
         if write.open_runs().await?.len() >= usize::try_from(MAX_OPEN_RUNS).unwrap_or(usize::MAX) {
@@ -46,11 +51,12 @@ impl Store {
     /// # Errors
     /// [`StoreError::Database`], [`StoreError::Corrupt`]. An unknown session has none.
     pub async fn messages(&self, session: SessionId, after: i64) -> Result<Vec<Message>, StoreError> {
-        let rows = sqlx::query("SELECT * FROM messages WHERE session_id = $1 AND number > $2 ORDER BY number")
-            .bind(session.to_string())
-            .bind(after)
-            .fetch_all(&self.readers)
-            .await?;
+        let rows =
+            sqlx::query("SELECT * FROM messages WHERE session_id = $1 AND number > $2 ORDER BY number")
+                .bind(session.to_string())
+                .bind(after)
+                .fetch_all(&self.readers)
+                .await?;
         rows.iter().map(read).collect()
     }
 }
@@ -105,11 +111,12 @@ impl Write {
 
     async fn next_message_number(&mut self) -> Result<i64, StoreError> {
         let session = self.session_text();
-        let row =
-            sqlx::query("UPDATE sessions SET last_message = last_message + 1 WHERE id = $1 RETURNING last_message")
-                .bind(session)
-                .fetch_one(self.connection())
-                .await?;
+        let row = sqlx::query(
+            "UPDATE sessions SET last_message = last_message + 1 WHERE id = $1 RETURNING last_message",
+        )
+        .bind(session)
+        .fetch_one(self.connection())
+        .await?;
         Ok(row.try_get("last_message")?)
     }
 

@@ -70,7 +70,11 @@ impl Write {
     ///
     /// # Errors
     /// [`StoreError::NoSuchOperation`] if it is not this session's or has its end already.
-    pub async fn finish_operation(&mut self, operation: OperationId, state: OperationState) -> Result<(), StoreError> {
+    pub async fn finish_operation(
+        &mut self,
+        operation: OperationId,
+        state: OperationState,
+    ) -> Result<(), StoreError> {
         let (session, now) = (self.session_text(), self.now_millis());
         let done = sqlx::query(
             "UPDATE operations SET state = $3, finished_at = $4 WHERE id = $1 AND session_id = $2 AND state = 'sent'",
@@ -91,12 +95,13 @@ impl Store {
     /// # Errors
     /// [`StoreError::Database`], [`StoreError::Corrupt`].
     pub async fn operations(&self, session: SessionId, run: RunId) -> Result<Vec<Operation>, StoreError> {
-        let rows =
-            sqlx::query("SELECT * FROM operations WHERE session_id = $1 AND run_id = $2 ORDER BY created_at, id")
-                .bind(session.to_string())
-                .bind(run.to_string())
-                .fetch_all(&self.readers)
-                .await?;
+        let rows = sqlx::query(
+            "SELECT * FROM operations WHERE session_id = $1 AND run_id = $2 ORDER BY created_at, id",
+        )
+        .bind(session.to_string())
+        .bind(run.to_string())
+        .fetch_all(&self.readers)
+        .await?;
         rows.iter().map(read).collect()
     }
 

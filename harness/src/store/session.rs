@@ -7,8 +7,8 @@ use sqlx::Row;
 
 use super::{DatabaseRow, Store, StoreError, Write, id, number, parsed, signed, time};
 use crate::session::{
-    Creator, EnvironmentKind, EnvironmentRef, Event, Limits, NewSession, RunId, Session, SessionId, SessionPatch,
-    SessionState, Usage, mode_from_text, profile_from_text, profile_text,
+    Creator, EnvironmentKind, EnvironmentRef, Event, Limits, NewSession, RunId, Session, SessionId,
+    SessionPatch, SessionState, Usage, mode_from_text, profile_from_text, profile_text,
 };
 
 /// Columns of a session with the state of its open run.
@@ -83,7 +83,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NoSuchSession`], [`StoreError::Database`].
-    pub async fn patch_session(&self, session: SessionId, patch: SessionPatch) -> Result<Session, StoreError> {
+    pub async fn patch_session(
+        &self,
+        session: SessionId,
+        patch: SessionPatch,
+    ) -> Result<Session, StoreError> {
         let mut write = self.write_unleased(session).await?;
         let (text, now) = (write.session_text(), write.now_millis());
         let done = sqlx::query(
@@ -119,7 +123,8 @@ impl Store {
     pub async fn delete_session(&self, session: SessionId) -> Result<(), StoreError> {
         let mut write = self.write_unleased(session).await?;
         let text = write.session_text();
-        let done = sqlx::query("DELETE FROM sessions WHERE id = $1").bind(text).execute(write.connection()).await?;
+        let done =
+            sqlx::query("DELETE FROM sessions WHERE id = $1").bind(text).execute(write.connection()).await?;
         if done.rows_affected() == 0 {
             return Err(StoreError::NoSuchSession);
         }
@@ -169,7 +174,8 @@ impl Write {
             .ok_or(StoreError::NoSuchSession)?;
         let mut taints = parsed(&row, "taints", read_taints)?;
         if taints.insert(taint.to_owned()) {
-            let json = serde_json::to_string(&taints).map_err(|_| StoreError::Corrupt { column: "taints" })?;
+            let json =
+                serde_json::to_string(&taints).map_err(|_| StoreError::Corrupt { column: "taints" })?;
             sqlx::query("UPDATE sessions SET taints = $2 WHERE id = $1")
                 .bind(&session)
                 .bind(json)
