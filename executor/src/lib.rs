@@ -6,3 +6,4 @@ pub mod operation;
 pub mod path;
 pub mod root;
 pub mod scrub;
+pub mod runner;
