@@ -145,6 +145,7 @@ pub struct ScriptedCall {
 /// What goes wrong on the wire; nothing by default.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a script file, each on its own")]
 pub struct Misbehaviour {
     /// Refuse the first requests of this step.
     pub status: Option<RefusedTimes>,

@@ -87,7 +87,7 @@ impl Script {
                 (None, Some(value)) => fill_value(value, &variables, position + 1)?.to_string(),
                 (None, None) => String::new(),
             };
-            push_call(&mut calls, call, arguments, conversation.turn());
+            push_call(&mut calls, call, &arguments, conversation.turn());
         }
         let default_finish = if calls.is_empty() { "stop" } else { "tool_calls" };
         Ok(Answer {
@@ -145,7 +145,7 @@ fn matches(when: &When, conversation: &Conversation) -> bool {
         && when.offered.as_deref().is_none_or(|tool| conversation.offers(tool))
 }
 
-fn push_call(calls: &mut Vec<AnsweredCall>, call: &ScriptedCall, arguments: String, turn: usize) {
+fn push_call(calls: &mut Vec<AnsweredCall>, call: &ScriptedCall, arguments: &str, turn: usize) {
     let count = call.repeat.unwrap_or(1);
     for number in 0..count {
         let index = call.index.unwrap_or(calls.len());
@@ -153,14 +153,14 @@ fn push_call(calls: &mut Vec<AnsweredCall>, call: &ScriptedCall, arguments: Stri
             (_, true) => None,
             (Some(id), false) if count == 1 => Some(id.clone()),
             (Some(id), false) => Some(format!("{id}_{number}")),
-            (None, false) => Some(format!("call_{turn}_{}_{}", calls.len(), digest(&call.tool, &arguments))),
+            (None, false) => Some(format!("call_{turn}_{}_{}", calls.len(), digest(&call.tool, arguments))),
         };
         calls.push(AnsweredCall {
             index,
             id,
             tool: call.tool.clone(),
             piece_bytes: call.piece_bytes.unwrap_or(arguments.len().max(1)),
-            arguments: arguments.clone(),
+            arguments: arguments.to_owned(),
         });
     }
 }
@@ -168,7 +168,7 @@ fn push_call(calls: &mut Vec<AnsweredCall>, call: &ScriptedCall, arguments: Stri
 /// Eight digits that tell calls of different runs apart, the same for the same call.
 fn digest(tool: &str, arguments: &str) -> String {
     let sum = Sha256::new().chain_update(tool).chain_update([0]).chain_update(arguments).finalize();
-    sum.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    format!("{:02x}{:02x}{:02x}{:02x}", sum[0], sum[1], sum[2], sum[3])
 }
 
 fn between(text: &str, after: &str, until: &str) -> Option<String> {
