@@ -7,6 +7,7 @@
 //!  bin/mooring-bench ──────────▶ bench ─┘             executor halves over socket pairs, ours beside the reference
 //! ```
 
+pub mod bench;
 pub mod demo;
 pub mod fixture;
 pub mod model;

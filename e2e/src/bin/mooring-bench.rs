@@ -1,0 +1,40 @@
+//! Measures the executor beside its references, prints the rows and writes `executor.json`.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Parser;
+use mooring_e2e::bench;
+
+/// Every row is ours beside a reference taken in the same run; rows that lose are shown like the others.
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    /// Where the results go, and the folders that are measured on; by default `bench` beside the build, `target/bench`.
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    let folder = args.folder.map_or_else(beside_build, Ok)?;
+    let mut out = std::io::stdout();
+    let build =
+        if cfg!(debug_assertions) { "debug build: times are of unoptimised code" } else { "release build" };
+    writeln!(out, "{build}")?;
+    let rows = bench::executor(&folder).await?;
+    bench::print(&rows, &mut out)?;
+    let path = folder.join("executor.json");
+    bench::write_json(&rows, &path)?;
+    writeln!(out, "written: {}", path.display())?;
+    Ok(())
+}
+
+/// `target/bench` when this program is `target/release/mooring-bench`.
+fn beside_build() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().context("the path of this program")?;
+    let target = own.parent().and_then(|profile| profile.parent()).context("the target folder")?;
+    Ok(target.join("bench"))
+}
