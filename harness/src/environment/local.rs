@@ -1,0 +1,104 @@
+//! A folder of this machine as an environment: at most one executor at a time, started when it is needed.
+
+use std::path::PathBuf;
+
+use mooring_proto::v1;
+use tokio::sync::Mutex;
+
+use super::executor::{Binding, Executor, StartError};
+use super::folder::Folder;
+use super::given::Given;
+use super::resolve::ResolveError;
+use crate::session::EnvironmentRef;
+use crate::store::Store;
+
+/// One local environment, shared by all sessions of its folder.
+pub struct LocalEnvironment {
+    pub(super) reference: EnvironmentRef,
+    pub(super) folder: Folder,
+    pub(super) program: PathBuf,
+    pub(super) state: PathBuf,
+    pub(super) given: Given,
+    pub(super) store: Store,
+    pub(super) live: Mutex<Live>,
+}
+
+/// The executor there is, or was.
+pub(super) enum Live {
+    /// None was needed yet, or the last one has ended.
+    Idle,
+    /// This one.
+    Running(Executor),
+    /// None will be started again.
+    Closed,
+}
+
+impl LocalEnvironment {
+    /// Exact identity.
+    pub fn reference(&self) -> &EnvironmentRef {
+        &self.reference
+    }
+
+    /// The product's own folder for this environment; `home` and `tmp` in it belong to commands.
+    pub fn state(&self) -> &std::path::Path {
+        &self.state
+    }
+
+    /// The executor that lives now, if one does. Starts nothing.
+    pub async fn current(&self) -> Option<Executor> {
+        match &*self.live.lock().await {
+            Live::Running(executor) if !executor.is_gone() => Some(executor.clone()),
+            Live::Running(_) | Live::Idle | Live::Closed => None,
+        }
+    }
+
+    /// A live executor: the one there is, or a new one under the next epoch.
+    ///
+    /// Whoever gets another [`Executor::boot_id`] than before has an empty read ledger and none of its commands.
+    ///
+    /// # Errors
+    /// [`ResolveError::Mismatch`] or [`ResolveError::EmptyWorkspace`] when the folder is no longer the one that was bound,
+    /// [`ResolveError::NotReady`] when no executor can be started, [`ResolveError::Store`].
+    pub async fn executor(&self) -> Result<Executor, ResolveError> {
+        let mut live = self.live.lock().await;
+        match &*live {
+            Live::Closed => return Err(ResolveError::NotReady { source: None }),
+            Live::Running(executor) if !executor.is_gone() => return Ok(executor.clone()),
+            Live::Running(executor) => {
+                // It must be gone for good before another may hold the state folder.
+                executor.end().await;
+                *live = Live::Idle;
+            }
+            Live::Idle => {}
+        }
+        super::resolve::compare_folder(&self.folder)?;
+        let epoch = self.store.next_environment_epoch(&self.reference).await?;
+        let started = Executor::start(Binding {
+            program: &self.program,
+            reference: v1::EnvironmentRef {
+                kind: v1::EnvironmentKind::Local.into(),
+                id: self.reference.id.clone(),
+                revision: self.reference.revision.clone(),
+            },
+            epoch,
+            state: &self.state,
+            given: &self.given,
+        })
+        .await;
+        let executor = started.map_err(|error: StartError| {
+            tracing::error!(error = &error as &dyn std::error::Error, "no executor");
+            ResolveError::NotReady { source: Some(error) }
+        })?;
+        *live = Live::Running(executor.clone());
+        Ok(executor)
+    }
+
+    /// Ends the executor, its commands included; none is started again.
+    pub async fn close(&self) {
+        let mut live = self.live.lock().await;
+        if let Live::Running(executor) = &*live {
+            executor.end().await;
+        }
+        *live = Live::Closed;
+    }
+}
