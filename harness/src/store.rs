@@ -12,6 +12,7 @@
 mod approval;
 mod binding;
 mod change;
+mod epoch;
 mod error;
 mod event;
 mod item;
