@@ -18,6 +18,7 @@ use tonic::Status;
 pub use binding::{BindError, Bound, Limits};
 pub use identity::{BootId, Epoch, Identity};
 pub use lease::LeaseError;
+pub(crate) use variables::check_variables;
 pub use variables::{Variable, Variables};
 pub use workspace::{Workspace, WorkspaceId};
 

@@ -1,9 +1,29 @@
 //! Files and commands of one environment.
+//!
+//! ```text
+//!   main ─▶ args ─▶ run ─┬─ serve ─────────────────────────────────────────────┐      ┌─ run ──────────────┐
+//!                        │   inherited socket ─▶ grpc ─▶ environment::enter     │      │                    │
+//!                        │                        │         │ exact identity,   │ link │  runner            │
+//!                        │                        │         │ epoch, lease      │◀────▶│   one supervisor   │
+//!                        │                        │         ▼                   │ fds  │   per command      │
+//!                        │                        │      operation (once per id)│      │                    │
+//!                        │                        ├─▶ files ─▶ root (openat2)   │      │                    │
+//!                        │                        └─▶ commands ─▶ scrub ─▶ Link │      │                    │
+//!                        └─────────────────────────────────────────────────────-┘      └────────────────────┘
+//! ```
+//!
+//! Two processes of one binary. The serving half holds the environment and never runs what an agent wrote; the running half
+//! holds nothing that is worth stealing. Whoever of them, or of their parent, dies: no command lives on.
 
+pub mod args;
+pub mod commands;
 pub mod environment;
 pub mod grpc;
+pub mod inherited;
 pub mod operation;
 pub mod path;
 pub mod root;
-pub mod scrub;
+pub mod run;
 pub mod runner;
+pub mod scrub;
+pub mod telemetry;

@@ -52,6 +52,9 @@ pub enum BindError {
     /// No protocol version is spoken by both sides.
     #[error("no common protocol version: this executor speaks {}..={}", PROTOCOL.min, PROTOCOL.max)]
     Protocol,
+    /// A name cannot be let through.
+    #[error(transparent)]
+    Readmitted(#[from] crate::scrub::ReadmittedError),
     /// Asked for something this executor does not do.
     #[error("{0}")]
     Unsupported(&'static str),

@@ -3,6 +3,7 @@
 use mooring_proto::v1::EnvironmentVariable;
 
 use super::BindError;
+use crate::scrub::{Readmitted, scrub};
 
 const MAX_ENTRIES: usize = 4096;
 const MAX_TOTAL_BYTES: usize = 4 * 1024 * 1024;
@@ -17,6 +18,7 @@ pub type Variable = (Vec<u8>, Vec<u8>);
 pub struct Variables {
     kept: Vec<Variable>,
     removed: Vec<String>,
+    readmitted: Readmitted,
 }
 
 impl Variables {
@@ -28,10 +30,11 @@ impl Variables {
         if readmitted.len() > MAX_READMITTED || readmitted.iter().any(|name| !is_name(name.as_bytes())) {
             return Err(BindError::Malformed("readmitted_names has at most 256 names of 1..=256 bytes"));
         }
+        let readmitted = Readmitted::parse(readmitted)?;
         let variables =
             check_variables(variables, MAX_ENTRIES, MAX_TOTAL_BYTES).map_err(BindError::Malformed)?;
-        drop(variables);
-        Ok(Self { kept: Vec::new(), removed: Vec::new() })
+        let scrubbed = scrub(variables, &readmitted);
+        Ok(Self { kept: scrubbed.kept, removed: scrubbed.removed, readmitted })
     }
 
     /// What is left.
@@ -42,6 +45,11 @@ impl Variables {
     /// Names taken out, sorted.
     pub fn removed(&self) -> &[String] {
         &self.removed
+    }
+
+    /// Names that scrubbing lets through.
+    pub fn readmitted(&self) -> &Readmitted {
+        &self.readmitted
     }
 }
 

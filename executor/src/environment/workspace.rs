@@ -8,6 +8,7 @@ use mooring_proto::v1;
 
 use super::identity::{from_hex, to_hex};
 use crate::operation::Operations;
+use crate::root::Root;
 
 /// 128 random bits that name one workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,10 +38,8 @@ impl std::fmt::Display for WorkspaceId {
 pub struct Workspace {
     /// Its name on the wire.
     pub id: WorkspaceId,
-    /// The tree itself.
-    pub tree: OwnedFd,
-    /// The tree as commands see it: absolute, canonical, UTF-8.
-    pub root: String,
+    /// The tree, open; its visible path is absolute, canonical and UTF-8.
+    pub root: Root,
     /// HOME of its commands.
     pub home: PathBuf,
     /// TMPDIR of its commands.
@@ -58,7 +57,7 @@ impl Workspace {
     pub fn to_wire(&self) -> v1::Workspace {
         v1::Workspace {
             workspace_id: self.id.to_string(),
-            root: self.root.clone(),
+            root: self.root.visible().to_string_lossy().into_owned(),
             origin: None,
             owner: String::new(),
             created_unix_millis: self.created_unix_millis,

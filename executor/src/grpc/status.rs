@@ -5,6 +5,7 @@ use mooring_proto::v1::ErrorCode;
 use mooring_proto::{PROTOCOL, refusal};
 use tonic::Status;
 
+use crate::commands::CommandError;
 use crate::environment::{BindError, EnterError, LeaseError};
 
 impl From<EnterError> for Status {
@@ -40,6 +41,7 @@ impl From<BindError> for Status {
         let message = error.to_string();
         match error {
             BindError::Malformed(_) => refusal(ErrorCode::InvalidArgument, message, []),
+            BindError::Readmitted(_) => refusal(ErrorCode::InvalidArgument, message, []),
             BindError::Protocol => refusal(
                 ErrorCode::Unsupported,
                 message,
@@ -55,6 +57,43 @@ impl From<BindError> for Status {
             BindError::Damaged => refusal(ErrorCode::Internal, message, []),
             BindError::Lease(error) => error.into(),
             BindError::Prepare(source) => system(&source, message),
+        }
+    }
+}
+
+impl From<CommandError> for Status {
+    fn from(error: CommandError) -> Self {
+        let message = error.to_string();
+        match error {
+            CommandError::Malformed(_) => refusal(ErrorCode::InvalidArgument, message, []),
+            CommandError::Timeout { max_millis } => refusal(
+                ErrorCode::InvalidArgument,
+                message,
+                [("max_timeout_millis", max_millis.to_string())],
+            ),
+            CommandError::TooLarge { what: _, limit_bytes } => {
+                refusal(ErrorCode::TooLarge, message, [("limit_bytes", limit_bytes.to_string())])
+            }
+            CommandError::Unsupported(_) => refusal(ErrorCode::Unsupported, message, []),
+            CommandError::CwdPath(error) => refusal(error.code(), message, []),
+            CommandError::Cwd(error) => refusal(error.code(), message, []),
+            CommandError::Busy { which: _, limit } => {
+                refusal(ErrorCode::Busy, message, [("limit", limit.to_string())])
+            }
+            CommandError::NotFound | CommandError::Ended | CommandError::InputClosed => {
+                refusal(ErrorCode::NotFound, message, [])
+            }
+            CommandError::StillEnding => refusal(ErrorCode::Busy, message, []),
+            CommandError::RunnerUnavailable { retry_after } => refusal(
+                ErrorCode::RunnerUnavailable,
+                message,
+                [("retry_after_millis", retry_after.as_millis().to_string())],
+            ),
+            CommandError::Prepare(source) => {
+                tracing::warn!(error = %source, "{message}");
+                refusal(ErrorCode::Internal, message, [])
+            }
+            CommandError::System(source) => system(&source, message),
         }
     }
 }

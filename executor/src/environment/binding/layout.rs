@@ -13,6 +13,7 @@ use crate::environment::lease::Leases;
 use crate::environment::state;
 use crate::environment::workspace::{Workspace, WorkspaceId};
 use crate::operation::Operations;
+use crate::root::Root;
 
 const MAX_PATH_BYTES: usize = 4096;
 const MAX_READ_ONLY: usize = 256;
@@ -106,8 +107,7 @@ impl Layout {
         let leases = Leases::open(state.try_clone()?)?;
         let main = Workspace {
             id: record.workspace,
-            tree,
-            root: identity.id().to_owned(),
+            root: Root::new(tree, self.tree),
             home,
             tmp,
             stage,

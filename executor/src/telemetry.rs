@@ -1,0 +1,20 @@
+//! The log: to standard error, ids and counts only. Never an argument, a variable, a path of the host or a content.
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+
+/// Sends the log to standard error, `info` and above, and panics with their place alone: their text may hold a content.
+pub fn start() {
+    let filter = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into()).parse_lossy("h2=warn");
+    // A second start, in a test, keeps the first.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_target(false)
+        .try_init();
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map_or_else(String::new, ToString::to_string);
+        tracing::error!(place, "panicked");
+    }));
+}

@@ -1,0 +1,10 @@
+//! Tests of the real processes: the serving half and the running half as a parent process starts them, spoken to over
+//! the inherited socket.
+
+mod bind;
+mod commands;
+mod enter;
+mod ends;
+mod fixture;
+mod output;
+mod shutdown;
