@@ -310,8 +310,7 @@ impl Drop for Slot {
     fn drop(&mut self) {
         let mut table = self.commands.table();
         table.live -= 1;
-        if let Some(live) =
-            self.background_of.and_then(|workspace| table.live_background.get_mut(&workspace))
+        if let Some(live) = self.background_of.and_then(|workspace| table.live_background.get_mut(&workspace))
         {
             *live -= 1;
         }

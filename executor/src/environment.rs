@@ -204,6 +204,3 @@ fn parse_actor(actor: Option<&v1::Actor>) -> Result<(ActorKey, Option<u64>), Ent
         actor::Actor::Person(_) => Err(EnterError::Malformed("a person's name has 1..=253 bytes")),
     }
 }
-
-#[cfg(test)]
-mod tests;

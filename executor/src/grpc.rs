@@ -81,7 +81,8 @@ impl Services {
             Arc::clone(&self.environment),
             Arc::clone(&self.commands),
         ));
-        let workspaces = WorkspaceServiceServer::new(WorkspaceServiceImpl::new(self.environment, self.commands));
+        let workspaces =
+            WorkspaceServiceServer::new(WorkspaceServiceImpl::new(self.environment, self.commands));
         // One connection, then none: the stream of connections ends when this one closes.
         let closed = connection.closed();
         let incoming = tokio_stream::once(Ok::<_, std::io::Error>(connection))

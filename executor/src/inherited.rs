@@ -1,10 +1,9 @@
 //! Descriptors that the parent process handed down by number.
 
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
 
-use rustix::io::FdFlags;
 use rustix::net::SocketType;
 
 /// The lowest number a taken descriptor gets: above the standard streams.
@@ -49,7 +48,10 @@ pub fn take_socket(number: RawFd, wanted: SocketType) -> Result<OwnedFd, Inherit
     if number < 0 || number == 2 {
         return Err(InheritedError::NotOpen { number });
     }
-    #[expect(unsafe_code, reason = "a number from the command line is the only form an inherited descriptor has")]
+    #[expect(
+        unsafe_code,
+        reason = "a number from the command line is the only form an inherited descriptor has"
+    )]
     // SAFETY: the number is not negative. Whether it is open is checked by the next call, which only reads its flags. The
     // borrow ends with this function, and at the start of the process nobody else closes descriptors.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
@@ -60,26 +62,22 @@ pub fn take_socket(number: RawFd, wanted: SocketType) -> Result<OwnedFd, Inherit
         return Err(InheritedError::WrongType { number, wanted });
     }
     let failed = |source: io::Error| InheritedError::Take { number, source };
-    let taken = rustix::io::fcntl_dupfd_cloexec(borrowed, FIRST_FREE).map_err(|error| failed(error.into()))?;
-    release(number, borrowed).map_err(failed)?;
+    let taken =
+        rustix::io::fcntl_dupfd_cloexec(borrowed, FIRST_FREE).map_err(|error| failed(error.into()))?;
+    release(number).map_err(failed)?;
     Ok(taken)
 }
 
-/// Makes `number` lead nowhere.
-fn release(number: RawFd, borrowed: BorrowedFd<'_>) -> io::Result<()> {
-    let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
-    match number {
-        0 => rustix::stdio::dup2_stdin(&null)?,
-        1 => rustix::stdio::dup2_stdout(&null)?,
-        _ => {
-            // Not inherited by anything this process starts, before it is gone for this process too.
-            rustix::io::fcntl_setfd(borrowed, FdFlags::CLOEXEC)?;
-            #[expect(unsafe_code, reason = "the number is not owned by any value of this process")]
-            // SAFETY: nothing in this process owns the number, the caller takes it once, and `borrowed` is not used again.
-            unsafe {
-                rustix::io::close(number);
-            }
-        }
+/// Makes `number`, which is open and which no value owns, lead nowhere.
+fn release(number: RawFd) -> io::Result<()> {
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    #[expect(unsafe_code, reason = "closing a number that came from the command line")]
+    // SAFETY: the number is open, and no value of this process owns it: it was handed down, and is taken once.
+    let mut owned = unsafe { OwnedFd::from_raw_fd(number) };
+    if number <= 1 {
+        rustix::io::dup2(&null, &mut owned)?;
+        // The standard streams of a process are never closed.
+        let _ = owned.into_raw_fd();
     }
     Ok(())
 }

@@ -71,8 +71,7 @@ async fn serve_connection(grpc: OwnedFd, link: OwnedFd) -> anyhow::Result<ExitCo
     getrandom::fill(&mut boot_id).map_err(|error| anyhow::anyhow!("no random bytes: {error}"))?;
     let environment = Environment::new(BootId::new(boot_id));
     let link = Link::connect(link).context("connecting to the runner")?;
-    let commands =
-        Commands::new(link.clone(), environment.boot_id().clone(), environment.tasks().clone());
+    let commands = Commands::new(link.clone(), environment.boot_id().clone(), environment.tasks().clone());
     let stream = UnixStream::from(grpc);
     stream.set_nonblocking(true).context("preparing the gRPC socket")?;
     let stream = tokio::net::UnixStream::from_std(stream).context("preparing the gRPC socket")?;

@@ -34,13 +34,7 @@ impl Output {
     /// Keeps at most `limit` bytes, one half from the start and one from the end.
     pub fn new(limit: usize) -> Self {
         let head_limit = limit / 2;
-        Self {
-            head: Vec::new(),
-            head_limit,
-            tail: VecDeque::new(),
-            tail_limit: limit - head_limit,
-            total: 0,
-        }
+        Self { head: Vec::new(), head_limit, tail: VecDeque::new(), tail_limit: limit - head_limit, total: 0 }
     }
 
     /// Adds what was written.

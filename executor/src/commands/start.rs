@@ -86,8 +86,7 @@ impl Request {
             }
         };
         let tree = workspace.root.visible().to_path_buf();
-        let mut confinement =
-            Confinement::of_workspace(tree, workspace.home.clone(), workspace.tmp.clone());
+        let mut confinement = Confinement::of_workspace(tree, workspace.home.clone(), workspace.tmp.clone());
         confinement.read_only.extend(call.bound.read_only.iter().map(PathBuf::from));
         let spec = StartSpec {
             program,
@@ -151,6 +150,3 @@ fn parse_timeout(
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -56,10 +56,7 @@ impl CommandService for CommandServiceImpl {
         Ok(Response::new(started.await?))
     }
 
-    async fn attach(
-        &self,
-        request: Request<AttachRequest>,
-    ) -> Result<Response<Self::AttachStream>, Status> {
+    async fn attach(&self, request: Request<AttachRequest>) -> Result<Response<Self::AttachStream>, Status> {
         let request = request.into_inner();
         let call = self.look(request.context.as_ref()).await?;
         let command = self.commands.find(&call, &request.command_id)?;

@@ -66,11 +66,9 @@ impl From<CommandError> for Status {
         let message = error.to_string();
         match error {
             CommandError::Malformed(_) => refusal(ErrorCode::InvalidArgument, message, []),
-            CommandError::Timeout { max_millis } => refusal(
-                ErrorCode::InvalidArgument,
-                message,
-                [("max_timeout_millis", max_millis.to_string())],
-            ),
+            CommandError::Timeout { max_millis } => {
+                refusal(ErrorCode::InvalidArgument, message, [("max_timeout_millis", max_millis.to_string())])
+            }
             CommandError::TooLarge { what: _, limit_bytes } => {
                 refusal(ErrorCode::TooLarge, message, [("limit_bytes", limit_bytes.to_string())])
             }

@@ -88,10 +88,7 @@ impl WorkspaceService for WorkspaceServiceImpl {
         Err(not_built("Import"))
     }
 
-    async fn export(
-        &self,
-        request: Request<ExportRequest>,
-    ) -> Result<Response<Self::ExportStream>, Status> {
+    async fn export(&self, request: Request<ExportRequest>) -> Result<Response<Self::ExportStream>, Status> {
         self.environment.enter(request.into_inner().context.as_ref(), Access::Read).await?;
         Err(not_built("Export"))
     }

@@ -65,11 +65,7 @@ async fn a_bind_out_of_bounds_is_refused_and_binds_nothing() {
         ),
         ("epoch 0", |r| r.epoch = 0, ErrorCode::InvalidArgument),
         ("no protocol", |r| r.protocol = None, ErrorCode::InvalidArgument),
-        (
-            "a newer protocol",
-            |r| r.protocol = Some(ProtocolRange { min: 2, max: 9 }),
-            ErrorCode::Unsupported,
-        ),
+        ("a newer protocol", |r| r.protocol = Some(ProtocolRange { min: 2, max: 9 }), ErrorCode::Unsupported),
         (
             "a turned protocol",
             |r| r.protocol = Some(ProtocolRange { min: 2, max: 1 }),
@@ -91,11 +87,7 @@ async fn a_bind_out_of_bounds_is_refused_and_binds_nothing() {
             |r| r.readmitted_names.push("MOORING_TOKEN_KEY".to_owned()),
             ErrorCode::InvalidArgument,
         ),
-        (
-            "a name with =",
-            |r| r.variables.push(variable("A=B", "")),
-            ErrorCode::InvalidArgument,
-        ),
+        ("a name with =", |r| r.variables.push(variable("A=B", "")), ErrorCode::InvalidArgument),
         ("another tree", |r| layout(r).tree.push_str("/.."), ErrorCode::InvalidArgument),
         ("a relative state", |r| layout(r).state = "state".to_owned(), ErrorCode::InvalidArgument),
         (
@@ -108,11 +100,7 @@ async fn a_bind_out_of_bounds_is_refused_and_binds_nothing() {
             |r| layout(r).read_only.push("/".to_owned()),
             ErrorCode::InvalidArgument,
         ),
-        (
-            "a grant of a file",
-            |r| layout(r).read_only.push("/etc/passwd".to_owned()),
-            ErrorCode::NotFound,
-        ),
+        ("a grant of a file", |r| layout(r).read_only.push("/etc/passwd".to_owned()), ErrorCode::NotFound),
         (
             "a grant of nothing",
             |r| layout(r).read_only.push("/no/such/folder".to_owned()),

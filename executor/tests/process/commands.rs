@@ -41,7 +41,10 @@ async fn a_command_starts_in_its_folder_with_the_workspaces_own_variables() {
     let executor = Executor::start().await;
     std::fs::create_dir_all(executor.path("a/b")).expect("folders");
     std::os::unix::fs::symlink("a/b", executor.path("link")).expect("a link");
-    let request = StartRequest { cwd: "link".to_owned(), ..text("pwd; echo $PWD $HOME $TMPDIR $SHELL; echo x > $TMPDIR/x; echo x > ~/x") };
+    let request = StartRequest {
+        cwd: "link".to_owned(),
+        ..text("pwd; echo $PWD $HOME $TMPDIR $SHELL; echo x > $TMPDIR/x; echo x > ~/x")
+    };
     let outcome = executor.run(request).await;
     let (tree, state) = (executor.folder.tree.display(), executor.folder.state.display());
     assert_eq!(
@@ -74,8 +77,7 @@ async fn a_folder_to_start_in_stays_beneath_the_root() {
 #[tokio::test]
 async fn an_operation_id_starts_one_command_however_often_it_is_sent() {
     let executor = Executor::start().await;
-    let request =
-        StartRequest { context: Some(executor.context_of("the-one")), ..text("echo x >> once") };
+    let request = StartRequest { context: Some(executor.context_of("the-one")), ..text("echo x >> once") };
     let repeats = (0..8).map(|_| executor.start_command(request.clone()));
     let started: Vec<_> = futures::future::join_all(repeats).await;
     let first = started[0].as_ref().expect("Start").clone();
@@ -107,7 +109,9 @@ async fn secrets_are_named_and_never_seen() {
     let executor = Executor::start_bound(folder, request).await;
     let request = StartRequest {
         env: vec![variable("GITHUB_TOKEN", "call-secret"), variable("OWN", "given")],
-        ..text("env; echo; tr '\\0' '\\n' < /proc/$PPID/environ; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c -e -secret")
+        ..text(
+            "env; echo; tr '\\0' '\\n' < /proc/$PPID/environ; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c -e -secret",
+        )
     };
     let started = executor.start_command(request).await.expect("Start");
     assert_eq!(

@@ -19,7 +19,9 @@ async fn a_command_that_never_ends_is_timed_out_with_all_it_started() {
     let executor = Executor::start().await;
     let request = StartRequest {
         timeout_millis: 500,
-        ..text("trap '' TERM INT HUP; setsid sleep 1000 & echo $! > child; (setsid sleep 1000 & echo $! > grandchild); while :; do sleep 1; done")
+        ..text(
+            "trap '' TERM INT HUP; setsid sleep 1000 & echo $! > child; (setsid sleep 1000 & echo $! > grandchild); while :; do sleep 1; done",
+        )
     };
     let outcome = executor.run(request).await;
     let End::TimedOut(timed_out) = outcome.cause() else { panic!("{outcome:?}") };
@@ -33,7 +35,8 @@ async fn a_command_that_never_ends_is_timed_out_with_all_it_started() {
 #[tokio::test]
 async fn cancel_returns_once_nothing_lives() {
     let executor = Executor::start().await;
-    let request = text("trap '' TERM; echo $$ > self; setsid sleep 1000 & echo $! > child; wait; wait; sleep 1000");
+    let request =
+        text("trap '' TERM; echo $$ > self; setsid sleep 1000 & echo $! > child; wait; wait; sleep 1000");
     let started = executor.start_command(request).await.expect("Start");
     let ids = [executor.await_file("self").await, executor.await_file("child").await];
     assert!(ids.iter().all(|id| lives(id)));
@@ -64,7 +67,9 @@ async fn survivors_of_a_background_command_live_until_it_is_cancelled() {
     let executor = Executor::start().await;
     let request = StartRequest {
         background: true,
-        ..text("(echo $(exec sh -c 'echo $PPID') > child; until [ -e go ]; do sleep 0.01; done; echo late; exec sleep 1000) & echo early")
+        ..text(
+            "(echo $(exec sh -c 'echo $PPID') > child; until [ -e go ]; do sleep 0.01; done; echo late; exec sleep 1000) & echo early",
+        )
     };
     let started = executor.start_command(request).await.expect("Start");
     let outcome = executor.attach(&started.command_id, [0, 0]).await;
@@ -104,7 +109,8 @@ async fn a_signal_reaches_the_main_process() {
 #[tokio::test]
 async fn a_killed_runner_ends_everything_and_is_told() {
     let executor = Executor::start().await;
-    let request = text("trap '' TERM; setsid sleep 1000 & echo $! > child; echo $$ > self; while :; do sleep 1; done");
+    let request =
+        text("trap '' TERM; setsid sleep 1000 & echo $! > child; echo $$ > self; while :; do sleep 1; done");
     let started = executor.start_command(request).await.expect("Start");
     let ids = [executor.await_file("self").await, executor.await_file("child").await];
     Executor::kill(&executor.run);
@@ -123,7 +129,8 @@ async fn a_killed_runner_ends_everything_and_is_told() {
 #[tokio::test]
 async fn a_killed_server_ends_everything() {
     let executor = Executor::start().await;
-    let request = text("trap '' TERM; setsid sleep 1000 & echo $! > child; echo $$ > self; while :; do sleep 1; done");
+    let request =
+        text("trap '' TERM; setsid sleep 1000 & echo $! > child; echo $$ > self; while :; do sleep 1; done");
     executor.start_command(request).await.expect("Start");
     let ids = [executor.await_file("self").await, executor.await_file("child").await];
     Executor::kill(&executor.serve);

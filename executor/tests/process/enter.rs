@@ -37,11 +37,7 @@ async fn a_context_that_differs_in_anything_is_refused() {
         ("revision", |c| environment(c).revision.replace_range(..1, "f"), ErrorCode::WrongEnvironment),
         ("upper case", |c| environment(c).revision.make_ascii_uppercase(), ErrorCode::WrongEnvironment),
         ("id", |c| environment(c).id.push('/'), ErrorCode::WrongEnvironment),
-        (
-            "kind",
-            |c| environment(c).kind = EnvironmentKind::Kubernetes.into(),
-            ErrorCode::WrongEnvironment,
-        ),
+        ("kind", |c| environment(c).kind = EnvironmentKind::Kubernetes.into(), ErrorCode::WrongEnvironment),
         ("no environment", |c| c.environment = None, ErrorCode::WrongEnvironment),
         ("epoch 0", |c| c.epoch = 0, ErrorCode::StaleEpoch),
         ("epoch 2", |c| c.epoch = 2, ErrorCode::StaleEpoch),

@@ -15,8 +15,8 @@ use mooring_proto::v1::command_service_client::CommandServiceClient;
 use mooring_proto::v1::file_service_client::FileServiceClient;
 use mooring_proto::v1::workspace_service_client::WorkspaceServiceClient;
 use mooring_proto::v1::{
-    BindRequest, BindResponse, EnvironmentKind, EnvironmentRef, EnvironmentVariable, ErrorCode,
-    LocalLayout, ProtocolRange,
+    BindRequest, BindResponse, EnvironmentKind, EnvironmentRef, EnvironmentVariable, ErrorCode, LocalLayout,
+    ProtocolRange,
 };
 use mooring_proto::{MAX_MESSAGE_BYTES, detail_of};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -107,13 +107,9 @@ impl Executor {
     /// The two processes and a channel to them.
     pub(crate) async fn start_unbound(folder: Folder) -> Self {
         let (ours, theirs) = UnixStream::pair().expect("a socket pair");
-        let (serve_end, run_end) = rustix::net::socketpair(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        )
-        .expect("a socket pair");
+        let (serve_end, run_end) =
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .expect("a socket pair");
         let binary = env!("CARGO_BIN_EXE_mooring-executor");
         // Handed down as standard streams, the one way that needs no unsafe code and leaks into no other child.
         let serve = Command::new(binary)

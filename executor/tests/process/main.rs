@@ -3,8 +3,8 @@
 
 mod bind;
 mod commands;
-mod enter;
 mod ends;
+mod enter;
 mod fixture;
 mod output;
 mod shutdown;

@@ -4,8 +4,8 @@ use mooring_proto::v1::{AttachRequest, ErrorCode, StartRequest, attach_response,
 use rustix::process::{Pid, Signal, kill_process};
 use tonic::transport::Endpoint;
 use tonic_health::pb::HealthCheckRequest;
-use tonic_health::pb::health_client::HealthClient;
 use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
 
 use crate::fixture::{DEADLINE, Executor, await_condition, code_of, lives, text};
 
@@ -24,7 +24,8 @@ async fn health_is_served_and_the_process_is_small() {
 #[tokio::test]
 async fn a_closed_connection_ends_both_halves() {
     let mut executor = Executor::start().await;
-    let request = StartRequest { background: true, ..text("trap '' TERM; echo $$ > self; while :; do sleep 1; done") };
+    let request =
+        StartRequest { background: true, ..text("trap '' TERM; echo $$ > self; while :; do sleep 1; done") };
     executor.start_command(request).await.expect("Start");
     let id = executor.await_file("self").await;
     executor.channel = Endpoint::from_static("http://nobody.invalid").connect_lazy();
@@ -40,7 +41,8 @@ async fn a_closed_connection_ends_both_halves() {
 #[tokio::test]
 async fn sigterm_drains() {
     let executor = Executor::start().await;
-    let request = StartRequest { background: true, ..text("trap '' TERM; echo $$ > self; while :; do sleep 1; done") };
+    let request =
+        StartRequest { background: true, ..text("trap '' TERM; echo $$ > self; while :; do sleep 1; done") };
     let command_id = executor.start_command(request).await.expect("Start").command_id;
     let id = executor.await_file("self").await;
     let attach = AttachRequest { context: executor.look(), command_id, ..AttachRequest::default() };
