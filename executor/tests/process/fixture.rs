@@ -24,7 +24,8 @@ use tempfile::TempDir;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Response, Status};
 
-pub(crate) use outcome::{Outcome, text};
+pub(crate) use context::{lease, person};
+pub(crate) use outcome::text;
 
 /// Longer than anything under test takes on a busy machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
@@ -201,7 +202,7 @@ async fn channel_over(stream: UnixStream) -> Channel {
     let stream = std::sync::Arc::new(Mutex::new(Some(stream)));
     let connector = tower::service_fn(move |_| {
         let stream = stream.lock().expect("one connection").take();
-        async move { stream.map(TokioIo::new).ok_or(std::io::ErrorKind::NotConnected) }
+        async move { stream.map(TokioIo::new).ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotConnected)) }
     });
     Endpoint::from_static("http://executor.invalid")
         .connect_with_connector(connector)
