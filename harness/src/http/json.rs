@@ -1,0 +1,195 @@
+//! Request bodies: JSON objects, read strictly, whatever their Content-Type.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::{StatusCode, header};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::error::ApiError;
+
+/// Bytes of a request body.
+pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
+
+/// The fields of one JSON object. Each is taken once; [`Fields::allow`] refuses all that are not known.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    /// Where the object stands in the body, with a dot behind it; empty at the top.
+    prefix: String,
+    map: Map<String, Value>,
+}
+
+impl<S: Send + Sync> FromRequest<S> for Fields {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        if let Some(encoding) = request.headers().get(header::CONTENT_ENCODING)
+            && encoding != "identity"
+        {
+            return Err(ApiError::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_encoding",
+                "a body is sent without Content-Encoding",
+            ));
+        }
+        let body = Bytes::from_request(request, state).await.map_err(|rejection| {
+            if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+                let message = format!("a body holds at most {MAX_BODY_BYTES} bytes");
+                ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
+            } else {
+                ApiError::new(StatusCode::BAD_REQUEST, "unreadable_body", "the body ended early")
+            }
+        })?;
+        Self::parse(&body)
+    }
+}
+
+impl Fields {
+    /// Reads a body. An absent one is an empty object.
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, ApiError> {
+        let bad = |message: String| ApiError::new(StatusCode::BAD_REQUEST, "invalid_json", message);
+        if body.is_empty() {
+            return Ok(Self { prefix: String::new(), map: Map::new() });
+        }
+        let Strict(value) =
+            serde_json::from_slice(body).map_err(|error| bad(format!("the body is not JSON: {error}")))?;
+        match value {
+            Value::Object(map) => Ok(Self { prefix: String::new(), map }),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Err(bad("the body is not a JSON object".to_owned()))
+            }
+        }
+    }
+
+    /// Refuses every field that is not among `known`.
+    pub(crate) fn allow(&self, known: &[&str]) -> Result<(), ApiError> {
+        match self.map.keys().find(|name| !known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(name) => {
+                let name: String = name.chars().take(100).collect();
+                let message = format!("unknown field {}{name}", self.prefix);
+                Err(ApiError::new(StatusCode::BAD_REQUEST, "unknown_field", message))
+            }
+        }
+    }
+
+    /// Takes a field as it is; `None` if it is absent. `null` is a value.
+    pub(crate) fn take(&mut self, name: &str) -> Option<Value> {
+        self.map.remove(name)
+    }
+
+    /// Takes text.
+    pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(self.wrong(name, "must be a string")),
+        }
+    }
+
+    /// Takes a truth value.
+    pub(crate) fn boolean(&mut self, name: &str) -> Result<Option<bool>, ApiError> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::Bool(value)) => Ok(Some(value)),
+            Some(_) => Err(self.wrong(name, "must be true or false")),
+        }
+    }
+
+    /// Takes a whole number within `range`.
+    pub(crate) fn number(&mut self, name: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, ApiError> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        match value.as_u64().filter(|number| range.contains(number)) {
+            Some(number) => Ok(Some(number)),
+            None => {
+                let wrong = format!("must be a whole number from {} to {}", range.start(), range.end());
+                Err(self.wrong(name, &wrong))
+            }
+        }
+    }
+
+    /// Takes an object.
+    pub(crate) fn object(&mut self, name: &str) -> Result<Option<Self>, ApiError> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::Object(map)) => Ok(Some(Self { prefix: format!("{}{name}.", self.prefix), map })),
+            Some(_) => Err(self.wrong(name, "must be an object")),
+        }
+    }
+
+    /// Whether nothing is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    fn wrong(&self, name: &str, wrong: &str) -> ApiError {
+        ApiError::field(&format!("{}{name}", self.prefix), wrong)
+    }
+}
+
+/// A JSON value in which no object names a key twice: of two, some reader would take the other one.
+struct Strict(Value);
+
+impl<'de> Deserialize<'de> for Strict {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(StrictVisitor).map(Self)
+    }
+}
+
+struct StrictVisitor;
+
+impl<'de> Visitor<'de> for StrictVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Strict(item)) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if map.contains_key(&key) {
+                return Err(A::Error::custom(format_args!("duplicate field {key:?}")));
+            }
+            let Strict(value) = entries.next_value()?;
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+}
