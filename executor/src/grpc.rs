@@ -3,6 +3,7 @@
 mod call;
 mod command_service;
 mod connection;
+mod file_service;
 mod status;
 mod workspace_service;
 
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use mooring_proto::MAX_MESSAGE_BYTES;
 use mooring_proto::v1::command_service_server::CommandServiceServer;
+use mooring_proto::v1::file_service_server::FileServiceServer;
 use mooring_proto::v1::workspace_service_server::WorkspaceServiceServer;
 use tokio_stream::StreamExt as _;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +23,7 @@ use tonic_health::server::HealthReporter;
 pub use call::Calls;
 pub use command_service::CommandServiceImpl;
 pub use connection::Connection;
+pub use file_service::FileServiceImpl;
 pub use workspace_service::WorkspaceServiceImpl;
 
 use crate::commands::Commands;
@@ -81,6 +84,7 @@ impl Services {
             Arc::clone(&self.environment),
             Arc::clone(&self.commands),
         ));
+        let files = FileServiceServer::new(FileServiceImpl::new(Arc::clone(&self.environment)));
         let workspaces =
             WorkspaceServiceServer::new(WorkspaceServiceImpl::new(self.environment, self.commands));
         // One connection, then none: the stream of connections ends when this one closes.
@@ -100,6 +104,11 @@ impl Services {
             .add_service(health)
             .add_service(
                 commands
+                    .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                    .max_encoding_message_size(MAX_MESSAGE_BYTES),
+            )
+            .add_service(
+                files
                     .max_decoding_message_size(MAX_MESSAGE_BYTES)
                     .max_encoding_message_size(MAX_MESSAGE_BYTES),
             )

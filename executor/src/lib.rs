@@ -18,6 +18,7 @@
 pub mod args;
 pub mod commands;
 pub mod environment;
+pub mod files;
 pub mod grpc;
 pub mod inherited;
 pub mod operation;

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 const DIRECTORY: OFlags =
@@ -63,20 +63,5 @@ pub(super) fn write_record(directory: impl AsFd, name: &str, text: &str) -> io::
     file.sync_all()?;
     rustix::fs::renameat(directory, next.as_str(), directory, name)?;
     rustix::fs::fsync(directory)?;
-    Ok(())
-}
-
-/// Removes the files left directly in `directory`. Folders, which are not ours, stay.
-pub(super) fn empty(directory: &OwnedFd) -> io::Result<()> {
-    for entry in rustix::fs::Dir::read_from(directory)? {
-        let entry = entry?;
-        if matches!(entry.file_name().to_bytes(), b"." | b"..") {
-            continue;
-        }
-        match rustix::fs::unlinkat(directory, entry.file_name(), AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT | Errno::ISDIR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! One workspace: a tree with its own home, temporary files, stage, operations and commands.
 
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use mooring_proto::v1;
 
 use super::identity::{from_hex, to_hex};
+use crate::files::Files;
 use crate::operation::Operations;
 use crate::root::Root;
 
@@ -39,13 +39,13 @@ pub struct Workspace {
     /// Its name on the wire.
     pub id: WorkspaceId,
     /// The tree, open; its visible path is absolute, canonical and UTF-8.
-    pub root: Root,
+    pub root: Arc<Root>,
     /// HOME of its commands.
     pub home: PathBuf,
     /// TMPDIR of its commands.
     pub tmp: PathBuf,
-    /// Where files are written before they are moved into place. Emptied by Bind.
-    pub stage: OwnedFd,
+    /// Its files, for every call but a command's.
+    pub files: Files,
     /// When it was first made, in milliseconds since 1970-01-01 UTC.
     pub created_unix_millis: i64,
     /// Effects that were asked for in it.

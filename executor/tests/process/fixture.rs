@@ -202,7 +202,9 @@ async fn channel_over(stream: UnixStream) -> Channel {
     let stream = std::sync::Arc::new(Mutex::new(Some(stream)));
     let connector = tower::service_fn(move |_| {
         let stream = stream.lock().expect("one connection").take();
-        async move { stream.map(TokioIo::new).ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotConnected)) }
+        async move {
+            stream.map(TokioIo::new).ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotConnected))
+        }
     });
     Endpoint::from_static("http://executor.invalid")
         .connect_with_connector(connector)

@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mooring_proto::v1;
@@ -12,6 +13,7 @@ use crate::environment::identity::{Identity, from_hex, to_hex};
 use crate::environment::lease::Leases;
 use crate::environment::state;
 use crate::environment::workspace::{Workspace, WorkspaceId};
+use crate::files::{Files, Stage};
 use crate::operation::Operations;
 use crate::root::Root;
 
@@ -101,16 +103,17 @@ impl Layout {
         state::make_private(&home)?;
         state::make_private(&tmp)?;
         let stage = state::make_private(&stage)?;
-        state::empty(&stage)?;
+        let root = Arc::new(Root::new(tree, self.tree));
+        let stage = Stage::open(stage, &root)?;
         rustix::fs::fsync(&state).map_err(std::io::Error::from)?;
 
         let leases = Leases::open(state.try_clone()?)?;
         let main = Workspace {
             id: record.workspace,
-            root: Root::new(tree, self.tree),
+            files: Files::new(record.workspace.to_string(), Arc::clone(&root), stage, Arc::default()),
+            root,
             home,
             tmp,
-            stage,
             created_unix_millis: record.created_unix_millis,
             operations: Operations::new(tasks),
         };
