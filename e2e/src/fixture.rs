@@ -8,6 +8,7 @@ mod deadline;
 mod events;
 mod harness;
 mod process;
+mod world;
 
 pub use binaries::binary;
 pub use client::{Client, Reply};
@@ -15,3 +16,4 @@ pub use deadline::await_condition;
 pub use events::{Event, Events};
 pub use harness::{Harness, HarnessOptions};
 pub use process::{Seen, descendants, is_alive, kill, processes, with_marker};
+pub use world::{NOBODY, ToolResult, World, sequence, tool_results};

@@ -49,7 +49,7 @@ pub struct Script {
 }
 
 /// One answer of the model and when it is given.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// Shown in errors and in `GET /requests`.
@@ -120,7 +120,7 @@ pub struct Capture {
 }
 
 /// One tool call, or `repeat` of them.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptedCall {
     /// Name of the function as sent.
@@ -186,6 +186,13 @@ pub struct RefusedTimes {
     pub times: usize,
     /// Seconds in `Retry-After`; absent: no such header.
     pub retry_after_seconds: Option<u64>,
+}
+
+impl ScriptedCall {
+    /// A call of `tool` whose arguments are still to be given.
+    pub fn of(tool: &str) -> Self {
+        Self { tool: tool.to_owned(), ..Self::default() }
+    }
 }
 
 fn default_model() -> String {
