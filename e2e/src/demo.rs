@@ -47,11 +47,7 @@ pub async fn demonstrate(parent: &Path) -> anyhow::Result<()> {
     let folder = new_folder(parent)?;
     let mut report = Report::new(&folder)?;
     report.say(&format!("Everything of this demo is in {}.", folder.display()))?;
-    let outcome = perform(report, &folder).await;
-    if outcome.is_err() {
-        eprintln_line(&format!("The folder stays for a look: {}", folder.display()));
-    }
-    outcome
+    perform(report, &folder).await.with_context(|| format!("stopped; {} stays for a look", folder.display()))
 }
 
 async fn perform(mut report: Report, folder: &Path) -> anyhow::Result<()> {
@@ -93,9 +89,4 @@ fn new_folder(parent: &Path) -> anyhow::Result<PathBuf> {
     let folder = parent.join(format!("{seconds}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
     folder.canonicalize().context("canonical folder")
-}
-
-#[expect(clippy::print_stderr, reason = "a program that a person watches; this line goes beside the error")]
-fn eprintln_line(text: &str) {
-    eprintln!("{text}");
 }

@@ -1,6 +1,8 @@
 //! The main job of local mode, from end to end; the exit code says whether every check held.
 
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::Parser;
@@ -17,8 +19,18 @@ struct Args {
 }
 
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    let args = Args::parse();
+async fn main() -> ExitCode {
+    match run(Args::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(cause) => {
+            // Nothing can be done about a standard error that is closed.
+            let _ = writeln!(std::io::stderr(), "demo:local: {cause:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: Args) -> anyhow::Result<()> {
     let folder = args.folder.map_or_else(beside_build, Ok)?;
     let mut terminate = signal(SignalKind::terminate())?;
     // Whichever way this ends, dropping the demo ends the processes it started.
