@@ -29,7 +29,7 @@ const SECRETS: [(&str, &str); 22] = [
     ("DULL", "xoxb-123456789012-123456789012-CANARY77aaaaaaaaaaaaaaaa"),
     ("DATABASE_URL", "postgres://user:CANARY77@db.example.com/app"),
     ("HTTPS_PROXY", "http://user:CANARY77@proxy.example.com:3128"),
-    ("LD_AUDIT", "/nowhere/CANARY77.so"),
+    ("BASH_ENV", "/nowhere/CANARY77"),
     ("GIT_SSH_COMMAND", "ssh -i CANARY77"),
 ];
 
