@@ -32,7 +32,7 @@ use crate::environment::Environment;
 /// Calls of one connection at one time, streams included. Further ones wait at the caller (RFC 9113, section 5.1.2).
 const MAX_CALLS: u32 = 256;
 /// The longest a call may take to answer, or to begin its stream, when its caller names no deadline.
-const ANSWER_LIMIT: Duration = Duration::from_secs(600);
+const ANSWER_LIMIT: Duration = Duration::from_mins(10);
 /// Bytes of request headers.
 const MAX_HEADER_BYTES: u32 = 16 * 1024;
 /// Bytes in flight towards us: per call, and in all.

@@ -18,7 +18,7 @@ const MAX_TEXT_BYTES: usize = 1024 * 1024;
 const MAX_VARIABLES: usize = 256;
 const MAX_VARIABLE_BYTES: usize = 2 * 1024 * 1024;
 /// Limit of a foreground command that names none.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A Start whose fields are within their bounds.
 pub struct Request {
@@ -142,11 +142,9 @@ fn parse_timeout(
         return Ok((!background).then(|| DEFAULT_TIMEOUT.min(max_timeout)));
     }
     let asked = u64::try_from(millis).ok().map(Duration::from_millis);
-    match asked.filter(|asked| *asked <= max_timeout) {
-        Some(asked) => Ok(Some(asked)),
-        None => {
-            let max_millis = u64::try_from(max_timeout.as_millis()).unwrap_or(u64::MAX);
-            Err(CommandError::Timeout { max_millis })
-        }
+    if let Some(asked) = asked.filter(|asked| *asked <= max_timeout) {
+        return Ok(Some(asked));
     }
+    let max_millis = u64::try_from(max_timeout.as_millis()).unwrap_or(u64::MAX);
+    Err(CommandError::Timeout { max_millis })
 }

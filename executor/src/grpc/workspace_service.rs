@@ -45,7 +45,7 @@ impl WorkspaceService for WorkspaceServiceImpl {
     async fn bind(&self, request: Request<BindRequest>) -> Result<Response<BindResponse>, Status> {
         // Asked first: an environment whose commands could not be confined is never bound.
         let capabilities = self.commands.link().capabilities().await.map_err(CommandError::from)?;
-        let confinement = confinement_of(&capabilities)?;
+        let confinement = confinement_of(capabilities)?;
         let bound = self.environment.bind(request.into_inner()).await?;
         Ok(Response::new(BindResponse {
             boot_id: self.environment.boot_id().as_str().to_owned(),
@@ -104,7 +104,7 @@ impl WorkspaceService for WorkspaceServiceImpl {
     }
 }
 
-fn confinement_of(capabilities: &Capabilities) -> Result<Confinement, Status> {
+fn confinement_of(capabilities: Capabilities) -> Result<Confinement, Status> {
     if !capabilities.scoped || capabilities.landlock_abi < MIN_LANDLOCK_ABI {
         return Err(refusal(
             ErrorCode::Unsupported,

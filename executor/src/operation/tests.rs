@@ -1,5 +1,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use mooring_proto::ErrorCodeExt as _;
 use mooring_proto::v1::{StartResponse, WriteInputResponse};
 use tokio::sync::oneshot;
 
@@ -114,7 +115,6 @@ async fn a_refusal_is_kept_unless_it_says_try_again() {
     };
     let again =
         |code: ErrorCode| operations.run(id(&code.name()), digest("x"), async { Ok(started("again")) });
-    use mooring_proto::ErrorCodeExt as _;
     for final_code in [ErrorCode::NotFound, ErrorCode::Internal, ErrorCode::NoSpace] {
         let first = refuse(final_code).await.expect_err("refused");
         let repeat = again(final_code).await.expect_err("still refused");

@@ -147,7 +147,7 @@ async fn requests_out_of_bounds_are_refused_with_a_code() {
         ("no arguments", argv(&[]), ErrorCode::InvalidArgument),
         ("an empty program", argv(&[""]), ErrorCode::InvalidArgument),
         ("NUL in an argument", argv(&["echo", "\0"]), ErrorCode::InvalidArgument),
-        ("1025 arguments", argv(&["x"; 1025]), ErrorCode::InvalidArgument),
+        ("1025 arguments", argv(&vec!["x"; 1025]), ErrorCode::InvalidArgument),
         ("a long argument", argv(&["echo", &"x".repeat(129 << 10)]), ErrorCode::TooLarge),
         ("a negative timeout", timeout(-1), ErrorCode::InvalidArgument),
         ("a timeout over the limit", timeout(3_600_001), ErrorCode::InvalidArgument),

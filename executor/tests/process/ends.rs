@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use mooring_proto::v1::{ErrorCode, SignalRequest, StartRequest, command_end::End};
+use mooring_proto::v1::{Cancelled, ErrorCode, RunnerLost, SignalRequest, StartRequest, command_end::End};
 
 use crate::fixture::{Executor, await_condition, code_of, lives, text};
 
@@ -41,7 +41,7 @@ async fn cancel_returns_once_nothing_lives() {
     let ids = [executor.await_file("self").await, executor.await_file("child").await];
     assert!(ids.iter().all(|id| lives(id)));
     let end = executor.cancel(&started.command_id).await;
-    assert_eq!(end.end.expect("a cause"), End::Cancelled(Default::default()));
+    assert_eq!(end.end.expect("a cause"), End::Cancelled(Cancelled {}));
     assert!(!ids.iter().any(|id| lives(id)));
     // The end stays what it was.
     let again = executor.cancel(&started.command_id).await;
@@ -115,7 +115,7 @@ async fn a_killed_runner_ends_everything_and_is_told() {
     let ids = [executor.await_file("self").await, executor.await_file("child").await];
     Executor::kill(&executor.run);
     let outcome = executor.attach(&started.command_id, [0, 0]).await;
-    assert_eq!(outcome.cause(), End::RunnerLost(Default::default()));
+    assert_eq!(outcome.cause(), End::RunnerLost(RunnerLost {}));
     await_condition("nothing of it lives", || !ids.iter().any(|id| lives(id))).await;
 
     let context = Some(executor.context_of("after"));

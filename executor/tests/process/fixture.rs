@@ -28,7 +28,7 @@ pub(crate) use context::{lease, person};
 pub(crate) use outcome::text;
 
 /// Longer than anything under test takes on a busy machine.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Both halves of an executor with an empty tree. They end when it is dropped.
 pub(crate) struct Executor {
@@ -143,7 +143,7 @@ impl Executor {
     /// Binds, and remembers the workspace.
     pub(crate) async fn bind(&mut self, request: BindRequest) -> Result<BindResponse, Status> {
         let response = self.workspaces().bind(request).await.map(Response::into_inner)?;
-        self.workspace_id = response.workspace.as_ref().expect("a workspace").workspace_id.clone();
+        self.workspace_id.clone_from(&response.workspace.as_ref().expect("a workspace").workspace_id);
         Ok(response)
     }
 
@@ -219,17 +219,14 @@ pub(crate) fn code_of(status: &Status) -> ErrorCode {
 }
 
 /// Waits until `holds`, looking again every few milliseconds.
-#[track_caller]
-pub(crate) fn await_condition(what: &str, mut holds: impl FnMut() -> bool) -> impl Future<Output = ()> {
-    async move {
-        let mut tick = tokio::time::interval(Duration::from_millis(5));
-        let waiting = async {
-            while !holds() {
-                tick.tick().await;
-            }
-        };
-        assert!(tokio::time::timeout(DEADLINE, waiting).await.is_ok(), "never: {what}");
-    }
+pub(crate) async fn await_condition(what: &str, mut holds: impl FnMut() -> bool) {
+    let mut tick = tokio::time::interval(Duration::from_millis(5));
+    let waiting = async {
+        while !holds() {
+            tick.tick().await;
+        }
+    };
+    assert!(tokio::time::timeout(DEADLINE, waiting).await.is_ok(), "never: {what}");
 }
 
 /// Whether the process `id` is there and no zombie.

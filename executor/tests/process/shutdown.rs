@@ -1,6 +1,8 @@
 //! The end of the serving half.
 
-use mooring_proto::v1::{AttachRequest, ErrorCode, StartRequest, attach_response, command_end::End};
+use mooring_proto::v1::{
+    AttachRequest, Cancelled, ErrorCode, StartRequest, attach_response, command_end::End,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use tonic::transport::Endpoint;
 use tonic_health::pb::HealthCheckRequest;
@@ -69,7 +71,7 @@ async fn sigterm_drains() {
             end = told.end;
         }
     }
-    assert_eq!(end, Some(End::Cancelled(Default::default())));
+    assert_eq!(end, Some(End::Cancelled(Cancelled {})));
     await_condition("the process has ended", || exit_code(&executor).is_some()).await;
     assert_eq!(exit_code(&executor), Some(0));
     assert!(!lives(&id));

@@ -62,7 +62,7 @@ proptest! {
 #[test]
 fn memory_stays_within_the_limit_under_a_flood() {
     let mut output = Output::new(1 << 20);
-    let block = [b'y'; 65_536];
+    let block = vec![b'y'; 65_536];
     for _ in 0..1000 {
         output.append(&block);
     }
