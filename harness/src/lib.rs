@@ -3,6 +3,7 @@
 #[macro_use]
 mod closed_text;
 
+pub mod agent;
 pub mod args;
 pub mod environment;
 pub mod http;

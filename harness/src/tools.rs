@@ -25,4 +25,5 @@ pub use call::{
 };
 pub use capture::Printed;
 pub use catalogue::{TOOLS, catalogue, has};
+pub(crate) use json::is_object;
 pub use perform::{Performed, Scene, perform};

@@ -192,12 +192,7 @@ impl ModelClient {
         Ok(Self { http, endpoint, authorization, config })
     }
 
-    /// The configured model name.
-    pub fn model(&self) -> &str {
-        &self.config.model
-    }
-
-    /// Asks for one turn. Pieces of text go to `deltas` as they come; a watcher that is slow slows the stream, one that is
+    /// Asks `model`, or the configured one, for one turn. Pieces of text go to `deltas` as they come; a watcher that is slow slows the stream, one that is
     /// gone changes nothing. Repeats only while no byte of an answer has come, so no text is sent twice by one call.
     ///
     /// Cancellation is safe: dropping the future closes the connection.
@@ -206,12 +201,13 @@ impl ModelClient {
     /// Every variant but [`ModelError::Url`] and [`ModelError::Client`].
     pub async fn turn(
         &self,
+        model: Option<&str>,
         messages: &[ChatMessage],
         tools: &[ToolDescription],
         deltas: &mpsc::Sender<String>,
     ) -> Result<Turn, ModelError> {
         let body = RequestBody {
-            model: &self.config.model,
+            model: model.unwrap_or(&self.config.model),
             messages,
             tools: tools.iter().map(|function| RequestTool { kind: "function", function }).collect(),
             max_tokens: self.config.max_output_tokens,

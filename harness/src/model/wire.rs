@@ -61,6 +61,18 @@ impl HistoryCall {
         let function = HistoryFunction { name: name.into(), arguments: arguments.into() };
         Self { id: id.into(), kind: "function", function }
     }
+
+    /// Bytes of the arguments' text.
+    pub fn arguments_len(&self) -> usize {
+        self.function.arguments.len()
+    }
+
+    /// The same call with a short object in place of its arguments, which says how long they were.
+    #[must_use]
+    pub fn without_arguments(&self) -> Self {
+        let mark = format!("{{\"leftOut\":\"{} bytes, to save room\"}}", self.arguments_len());
+        Self::new(self.id.clone(), self.function.name.clone(), mark)
+    }
 }
 
 /// A tool as the model is told about it.

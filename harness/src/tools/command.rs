@@ -41,7 +41,8 @@ pub(super) async fn shell(shell: &Shell, scene: &Scene<'_>) -> Performed {
     let limit = shell.timeout_millis.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
     let mut capture = Capture::default();
     let until = Instant::now() + limit + GRACE;
-    match follow(&started.command_id, scene, &mut capture, Some(until), true).await {
+    let how = Following { until, follows: true, is_ours: true };
+    match follow(&started.command_id, scene, &mut capture, how).await {
         Followed::End(end) => {
             let mut performed = ended(&end, &capture);
             performed.text.push_str(&removed);
@@ -65,8 +66,8 @@ pub(super) async fn status(status: &ShellStatus, scene: &Scene<'_>) -> Performed
     let mut capture = Capture::default();
     let wait = status.wait_millis.filter(|wait| *wait > 0).map(Duration::from_millis);
     let until = Instant::now() + wait.unwrap_or(PATIENCE);
-    let follows = wait.is_some() || status.cancel;
-    match follow(&status.job, scene, &mut capture, Some(until), follows).await {
+    let how = Following { until, follows: wait.is_some() || status.cancel, is_ours: false };
+    match follow(&status.job, scene, &mut capture, how).await {
         Followed::End(end) => ended(&end, &capture),
         Followed::Lost => Performed::lost(),
         Followed::Refused(refused) => Performed::refused("ShellStatus", &refused),
@@ -122,17 +123,21 @@ enum Followed {
     Refused(Status),
 }
 
-/// Follows output until the end, `until`, or, without `follows`, until all that is there was shown.
-async fn follow(
-    command: &str,
-    scene: &Scene<'_>,
-    capture: &mut Capture,
-    until: Option<Instant>,
+/// How far a command is followed.
+#[derive(Clone, Copy)]
+struct Following {
+    /// At the latest until then.
+    until: Instant,
+    /// To its end; otherwise until all that is there now was shown.
     follows: bool,
-) -> Followed {
+    /// Whether the command is to end when the call is cut; a background command goes on.
+    is_ours: bool,
+}
+
+async fn follow(command: &str, scene: &Scene<'_>, capture: &mut Capture, how: Following) -> Followed {
     let mut repeats = 0;
     loop {
-        let status = match follow_once(command, scene, capture, until, follows).await {
+        let status = match follow_once(command, scene, capture, how).await {
             Ok(followed) => return followed,
             Err(status) => status,
         };
@@ -150,8 +155,7 @@ async fn follow_once(
     command: &str,
     scene: &Scene<'_>,
     capture: &mut Capture,
-    until: Option<Instant>,
-    follows: bool,
+    how: Following,
 ) -> Result<Followed, Status> {
     let (stdout_offset, stderr_offset) = capture.offsets();
     let request = v1::AttachRequest {
@@ -159,16 +163,18 @@ async fn follow_once(
         command_id: command.to_owned(),
         stdout_offset,
         stderr_offset,
-        no_follow: !follows,
+        no_follow: !how.follows,
     };
     let attached = timeout(PATIENCE, scene.executor.commands().attach(request)).await;
     let mut events = attached.unwrap_or_else(|_| Err(Status::unavailable("no answer in time")))?.into_inner();
-    let far = Instant::now() + Duration::from_secs(7 * 24 * 3600);
     loop {
         let event = tokio::select! {
             event = events.message() => event?,
-            () = sleep_until(until.unwrap_or(far)) => return Ok(Followed::Time),
+            () = sleep_until(how.until) => return Ok(Followed::Time),
             () = scene.cancel.cancelled() => {
+                if !how.is_ours {
+                    return Ok(Followed::Time);
+                }
                 let end = cancel(command, scene, Some(OperationId::new())).await?;
                 return Ok(Followed::End(end));
             }
@@ -182,7 +188,7 @@ async fn follow_once(
             }
             Some(Event::Gap(gap)) => capture.gap(&gap),
             Some(Event::End(end)) => return Ok(Followed::End(end)),
-            None if follows => return Err(Status::unavailable("the stream ended without an end")),
+            None if how.follows => return Err(Status::unavailable("the stream ended without an end")),
             None => return Ok(Followed::Time),
         }
     }

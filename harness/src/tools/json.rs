@@ -14,6 +14,11 @@ pub(crate) fn parse_strict(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::from_str::<Strict>(text).map(|strict| strict.0)
 }
 
+/// Whether `text` is one JSON object without duplicate keys.
+pub(crate) fn is_object(text: &str) -> bool {
+    parse_strict(text).is_ok_and(|value| value.is_object())
+}
+
 struct Strict(Value);
 
 impl<'de> Deserialize<'de> for Strict {

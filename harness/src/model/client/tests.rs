@@ -85,7 +85,7 @@ fn client(url: &str) -> ModelClient {
 async fn ask(url: &str) -> (Result<Turn, ModelError>, String) {
     let (deltas, mut watch) = mpsc::channel(64);
     let messages = [ChatMessage::User { content: "hi".to_owned() }];
-    let turn = client(url).turn(&messages, &[], &deltas).await;
+    let turn = client(url).turn(None, &messages, &[], &deltas).await;
     drop(deltas);
     let mut seen = String::new();
     while let Some(text) = watch.recv().await {
