@@ -29,6 +29,9 @@ const GRACE: Duration = Duration::from_secs(12);
 /// Why there is no working executor.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// The product's own folder for environments cannot be made.
+    #[error("cannot make the folder for the environment's state")]
+    State(#[source] io::Error),
     /// The program cannot be run.
     #[error("cannot start the executor")]
     Spawn(#[source] io::Error),

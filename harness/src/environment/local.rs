@@ -72,6 +72,7 @@ impl LocalEnvironment {
             Live::Idle => {}
         }
         super::resolve::compare_folder(&self.folder)?;
+        self.make_state_parent()?;
         let epoch = self.store.next_environment_epoch(&self.reference).await?;
         let started = Executor::start(Binding {
             program: &self.program,
@@ -91,6 +92,17 @@ impl LocalEnvironment {
         })?;
         *live = Live::Running(executor.clone());
         Ok(executor)
+    }
+
+    /// The folder that holds the state folders of all environments. The executor makes its own in it.
+    fn make_state_parent(&self) -> Result<(), ResolveError> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        let Some(parent) = self.state.parent() else { return Ok(()) };
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)
+            .map_err(|error| ResolveError::NotReady { source: Some(StartError::State(error)) })
     }
 
     /// Ends the executor, its commands included; none is started again.
