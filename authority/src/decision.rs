@@ -10,6 +10,7 @@ use crate::risk::Risk;
 
 /// What becomes of a call. The reasons are never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there is one decision per call, and most of its size is text")]
 pub enum Decision {
     /// The call runs.
     Allow {
@@ -189,6 +190,8 @@ pub enum Because {
         /// What was read.
         taints: BTreeSet<Taint>,
     },
+    /// A further risk of a call that is asked about anyway.
+    AlsoRisk(Risk),
     /// A risk too small to ask about.
     SmallRisk(Risk),
     /// No risk was found.
@@ -231,6 +234,7 @@ impl Because {
             Self::Unaskable(_) => "unaskable",
             Self::SevereAndLasting(_) => "severe_and_lasting",
             Self::Tainted { .. } => "tainted",
+            Self::AlsoRisk(_) => "also_risk",
             Self::SmallRisk(_) => "small_risk",
             Self::NoRisk => "no_risk",
         }
@@ -243,6 +247,7 @@ impl Because {
             | Self::Unaskable(risk)
             | Self::SevereAndLasting(risk)
             | Self::Tainted { risk, .. }
+            | Self::AlsoRisk(risk)
             | Self::SmallRisk(risk) => Some(risk),
             Self::NotTheOwnersRun
             | Self::OutsideProfile { .. }
@@ -277,7 +282,10 @@ impl fmt::Display for Because {
             Self::OwnProgram { program } => write!(f, "{program} is one of Mooring's own programs"),
             Self::CountStops(count) => write!(f, "{count}, and that is the limit"),
             Self::ChangeInReadOnly => f.write_str("this session is read-only"),
-            Self::Critical(risk) | Self::Unaskable(risk) | Self::SevereAndLasting(risk) => risk.fmt(f),
+            Self::Critical(risk)
+            | Self::Unaskable(risk)
+            | Self::SevereAndLasting(risk)
+            | Self::AlsoRisk(risk) => risk.fmt(f),
             Self::CountAsks(count) => count.fmt(f),
             Self::OtherPeoplesWords { names } => {
                 write!(f, "words of other people are in this chat: {}", names.join(", "))

@@ -19,8 +19,13 @@ mod decide;
 mod decision;
 mod message;
 mod mode;
+mod place;
+mod protected;
 mod question;
+mod reading;
+mod reads;
 mod risk;
+mod tool;
 mod visible;
 
 pub use call::{Annotations, Call};

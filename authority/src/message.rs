@@ -29,6 +29,17 @@ impl Origin {
             Self::Owner | Self::Agent | Self::Template | Self::Account => false,
         }
     }
+
+    /// How the origin is called on a card.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Owner => "owner",
+            Self::Agent => "agent",
+            Self::Template => "template",
+            Self::Account => "account",
+            Self::Participant { name } => name,
+        }
+    }
 }
 
 /// One message of the chat, in the order of `number`.

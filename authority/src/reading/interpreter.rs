@@ -1,0 +1,309 @@
+//! Parts that run text: shells, `eval`, interpreters, and programs with an option that is a command.
+
+use super::code::{self, Code};
+use super::walk::Walk;
+use super::word::{UNKNOWN, Word};
+use super::wrapper::{self, Peeled};
+use super::{Part, Unread, base_name};
+
+const MAX_WRAPPERS: usize = 12;
+
+/// Options whose value is a command for the shell, or a program: of which program, and how they begin.
+/// From tar(1), rsync(1), git(1), ssh(1), rg(1), man(1), sort(1).
+const COMMAND_OPTIONS: &[(&str, &str)] = &[
+    ("tar", "--checkpoint-action=exec="),
+    ("tar", "--to-command="),
+    ("tar", "--use-compress-program="),
+    ("tar", "--info-script="),
+    ("tar", "--rsh-command="),
+    ("rsync", "--rsh="),
+    ("git", "--upload-pack="),
+    ("git", "--receive-pack="),
+    ("git", "--upload-pac="),
+    ("git", "--exec="),
+    ("ssh", "-oProxyCommand="),
+    ("ssh", "ProxyCommand="),
+    ("ssh", "LocalCommand="),
+    ("rg", "--pre="),
+    ("rg", "--hostname-bin="),
+    ("man", "--pager="),
+    ("man", "--html="),
+    ("sort", "--compress-program="),
+];
+
+/// Variables whose value is a command.
+const COMMAND_VARIABLES: &[&str] = &[
+    "GIT_SSH_COMMAND",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PAGER",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_ASKPASS",
+    "PAGER",
+    "EDITOR",
+    "VISUAL",
+    "PROMPT_COMMAND",
+    "SSH_ASKPASS",
+    "LESSOPEN",
+    "MANPAGER",
+];
+
+pub(crate) fn is_shell(name: &str) -> bool {
+    matches!(
+        name,
+        "sh" | "bash"
+            | "zsh"
+            | "dash"
+            | "ksh"
+            | "ash"
+            | "mksh"
+            | "rbash"
+            | "fish"
+            | "pwsh"
+            | "powershell"
+            | "csh"
+            | "tcsh"
+    )
+}
+
+impl Walk {
+    /// Takes wrappers off a finished part, reads what it runs, and adds it.
+    pub(super) fn finish(&mut self, part: Part) {
+        let input = self.input.take();
+        self.finish_within(part, input.as_deref(), 0);
+    }
+
+    fn finish_within(&mut self, mut part: Part, input: Option<&str>, wrappers: usize) {
+        self.note(&mut part);
+        let Some(program) = part.words.first() else {
+            self.push(part);
+            return;
+        };
+        if wrappers > MAX_WRAPPERS {
+            return self.give_up(Unread::TooDeep);
+        }
+        if base_name(&program.text).contains(UNKNOWN) || (program.glob && program.text != "[") {
+            self.give_up(Unread::Program);
+            self.push(part);
+            return;
+        }
+        if self.defines(part.name()) {
+            self.push(part);
+            return;
+        }
+        self.nested_commands(&part);
+        match wrapper::peel(&part, &self.reading) {
+            Peeled::Nothing => self.interpret(part, input),
+            Peeled::Unknown => {
+                self.give_up(Unread::Wrapper);
+                self.push(part);
+            }
+            Peeled::Script(script) => {
+                part.wraps = true;
+                self.push(part);
+                self.subshell_script(&script);
+            }
+            Peeled::Commands(commands) => {
+                part.wraps = true;
+                let outer = Part { words: Vec::new(), wraps: false, redirects: Vec::new(), ..part.clone() };
+                self.push(part);
+                for (words, assignments) in commands {
+                    let mut inner = Part { words, ..outer.clone() };
+                    inner.assignments.extend(assignments);
+                    self.finish_within(inner, input, wrappers + 1);
+                }
+            }
+        }
+    }
+
+    /// Reads commands that stand in options and variables.
+    fn nested_commands(&mut self, part: &Part) {
+        let name = part.name();
+        let mut scripts = Vec::new();
+        for (program, option) in COMMAND_OPTIONS {
+            if *program == name {
+                scripts.extend(part.texts().filter_map(|text| text.strip_prefix(option)).map(str::to_owned));
+            }
+        }
+        if name == "git" {
+            let texts: Vec<&str> = part.texts().collect();
+            for pair in texts.windows(2) {
+                if pair[0] == "-c"
+                    && let Some((key, value)) = pair[1].split_once('=')
+                {
+                    let key = key.to_ascii_lowercase();
+                    if let Some(script) = value.strip_prefix('!').filter(|_| key.starts_with("alias.")) {
+                        scripts.push(script.to_owned());
+                    } else if matches!(
+                        key.as_str(),
+                        "core.sshcommand"
+                            | "core.pager"
+                            | "core.editor"
+                            | "core.fsmonitor"
+                            | "sequence.editor"
+                    ) {
+                        scripts.push(value.to_owned());
+                    }
+                }
+            }
+        }
+        scripts.extend(
+            part.assignments
+                .iter()
+                .filter(|(name, _)| COMMAND_VARIABLES.contains(&name.as_str()))
+                .map(|(_, value)| value.text.clone()),
+        );
+        for script in scripts.iter().filter(|script| !script.trim().is_empty()) {
+            self.subshell_script(script);
+        }
+    }
+
+    fn interpret(&mut self, mut part: Part, input: Option<&str>) {
+        let name = part.name().to_owned();
+        match name.as_str() {
+            shell if is_shell(shell) => return self.shell(part, input),
+            "eval" => {
+                let script = part.texts().collect::<Vec<_>>().join(" ");
+                if script.starts_with(UNKNOWN) {
+                    return self.unseen(part);
+                }
+                part.wraps = true;
+                self.push(part);
+                return self.script(&script);
+            }
+            "source" | "." => {
+                part.runs_unseen = part.args().first().is_none_or(Word::is_unknown);
+            }
+            "alias" => {
+                let values: Vec<String> = part
+                    .texts()
+                    .filter_map(|text| text.split_once('='))
+                    .map(|(_, value)| value.to_owned())
+                    .collect();
+                self.push(part);
+                for value in values {
+                    self.subshell_script(&value);
+                }
+                return;
+            }
+            "trap" => {
+                let script = part
+                    .operands(&[])
+                    .first()
+                    .map(|word| word.text.clone())
+                    .filter(|text| !text.is_empty() && text != "-");
+                self.push(part);
+                if let Some(script) = script {
+                    self.subshell_script(&script);
+                }
+                return;
+            }
+            _ => {}
+        }
+        if let Some(code) = code::of(&part, input) {
+            let (scripts, hidden) = code.commands();
+            part.code = Some(code);
+            self.push(part);
+            if hidden {
+                self.give_up(Unread::Program);
+            }
+            for script in scripts {
+                self.subshell_script(&script);
+            }
+            return;
+        }
+        self.push(part);
+    }
+
+    /// A shell whose script is what a substitution prints, or a variable from outside.
+    fn unseen(&mut self, mut part: Part) {
+        part.runs_unseen = true;
+        part.fed_by.extend(part.substituted.clone());
+        self.push(part);
+    }
+
+    /// `sh -c TEXT`, `sh FILE`, or a shell that reads its input.
+    fn shell(&mut self, mut part: Part, input: Option<&str>) {
+        let mut script = None;
+        let mut file = None;
+        let mut reads_input = false;
+        let mut texts = part.texts().map(str::to_owned).peekable();
+        let mut takes_script = false;
+        while let Some(text) = texts.next() {
+            match text.as_str() {
+                "--rcfile" | "--init-file" | "-o" | "+o" | "-O" | "+O" => {
+                    texts.next();
+                }
+                "--" | "-" if !takes_script => {}
+                option if option.starts_with("--") => takes_script |= option == "--command",
+                option if option.starts_with(['-', '+']) => {
+                    takes_script |= option.contains('c') || option.eq_ignore_ascii_case("-command");
+                    reads_input |= option.contains('s');
+                    if option.ends_with('o') && option.len() > 1 {
+                        texts.next();
+                    }
+                }
+                _ if takes_script => {
+                    script = Some(text);
+                    break;
+                }
+                _ => {
+                    file = Some(text);
+                    break;
+                }
+            }
+        }
+        drop(texts);
+        let is_stream = |file: &str| {
+            file.starts_with("/dev/fd/")
+                || file.starts_with("/dev/stdin")
+                || file.starts_with("/proc/self/fd")
+        };
+        let from_input = reads_input || file.as_deref().is_none_or(is_stream);
+        let literal = || literal_input(self, &part);
+        let text = script.or_else(|| from_input.then(|| input.map(str::to_owned).or_else(literal)).flatten());
+        if let Some(text) = text {
+            if text.starts_with(UNKNOWN) {
+                return self.unseen(part);
+            }
+            part.wraps = true;
+            self.push(part);
+            return self.subshell_script(&text);
+        }
+        // Nothing to read at all is an interactive shell without a terminal: it ends at once.
+        part.runs_unseen = (from_input && !part.fed_by.is_empty())
+            || file.is_some_and(|file| base_name(&file).contains(UNKNOWN));
+        self.push(part);
+    }
+}
+
+/// What is written into a pipe by `echo`, `printf` or `cat` of a here-document, if nothing stands between.
+fn literal_input(walk: &Walk, part: &Part) -> Option<String> {
+    let [source] = part.fed_by.as_slice() else { return None };
+    let source = walk.reading.parts.get(*source)?;
+    match source.name() {
+        "echo" | "printf" if !source.args().iter().any(Word::is_unknown) => {
+            let decodes =
+                source.name() == "printf" || source.texts().next().is_some_and(|text| text.starts_with("-e"));
+            let escapes = source.texts().any(|text| text.contains('\\') || text.contains('%'));
+            let words: Vec<&str> = source
+                .texts()
+                .skip_while(|text| matches!(*text, "-e" | "-n" | "-ne" | "-en" | "-E"))
+                .collect();
+            if decodes && escapes {
+                let text = words.join(" ").replace("\\n", "\n").replace("%s\n", "").replace("%s", "");
+                (!text.contains(['\\', '%'])).then_some(text)
+            } else {
+                Some(words.join(" "))
+            }
+        }
+        _ => None,
+    }
+}
+
+impl Code {
+    /// Commands that the code gives to a shell or runs, and whether it runs some that cannot be seen.
+    fn commands(&self) -> (Vec<String>, bool) {
+        code::commands(self)
+    }
+}
