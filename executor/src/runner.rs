@@ -10,10 +10,27 @@
 //! Whoever dies, nothing it started survives: a supervisor ends its tree when the runner's end of its socket closes, the
 //! runner ends every supervisor when the link closes, and it ends the orphans of a supervisor that was killed.
 
+#[expect(unsafe_code, reason = "two Landlock calls without a safe wrapper")]
+mod domain;
+#[expect(unsafe_code, reason = "execve with prepared pointers")]
+mod image;
+#[expect(unsafe_code, reason = "system calls without a safe wrapper")]
+mod kernel;
+#[expect(unsafe_code, reason = "only raw system calls between fork and exec")]
+mod launch;
 mod link;
+mod memory;
 mod packet;
+#[expect(unsafe_code, reason = "capability calls without a safe wrapper")]
+mod privilege;
+mod scope;
+#[expect(unsafe_code, reason = "one prctl without a safe wrapper")]
+mod seccomp;
 mod shell;
+mod spawner;
 mod spec;
+mod supervisor;
+mod tree;
 mod wire;
 
 use std::os::fd::OwnedFd;
@@ -24,11 +41,17 @@ pub use spec::{
     Capabilities, Confinement, End, EndKind, LinkVersion, NotStarted, Program, Shell, StartSpec, Stdin,
 };
 
-/// Runs commands for the serve side at the other end of `link` until it closes, then ends them all and returns.
+/// Runs commands for the serve side at the other end of `link` until it closes or SIGTERM comes, then ends them all.
 ///
-/// Must be called by a process of one thread. Needs no environment, no argument and no runtime; fit to be process 1.
-/// Fails when anything it was responsible for could not be ended.
+/// Must be called by a process of one thread. Needs no environment, no argument and no runtime; fit to be process 1. It
+/// closes every descriptor above 2 but `link`, gives up all capabilities and cannot be inspected by others of its user.
+/// Fails when it could not set itself up, or when something it was responsible for could not be ended.
 pub fn run(link: OwnedFd) -> ExitCode {
-    drop(link);
-    ExitCode::FAILURE
+    match spawner::Runner::new(link) {
+        Ok(runner) => ExitCode::from(u8::from(!runner.serve())),
+        Err(error) => {
+            tracing::error!(%error, "the runner cannot start");
+            ExitCode::FAILURE
+        }
+    }
 }
