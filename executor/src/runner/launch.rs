@@ -149,12 +149,21 @@ fn own_session() -> io::Result<()> {
 }
 
 /// Every signal back to its default and unblocked: ignored ones and the mask survive exec (signal(7)), and this program
-/// ignores SIGPIPE. The C library keeps two numbers for itself and refuses them; nothing here set those.
+/// ignores SIGPIPE. The raw call, since the C library refuses the two numbers that it keeps for itself, which a parent may
+/// have ignored all the same. For KILL and STOP it fails, rightly.
 fn forget_signals() {
-    // SAFETY: SIG_DFL is a valid disposition, and a zeroed set is a valid object that outlives the calls.
+    // The kernel's struct sigaction on 64-bit systems: handler, flags, restorer and a mask of 64 bits. Zero is SIG_DFL.
+    let default = [0_u64; 4];
+    // SAFETY: the buffer is as long as what the call reads, and a zeroed set is a valid object that outlives the calls.
     unsafe {
         for number in 1..=64 {
-            libc::signal(number, libc::SIG_DFL);
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                number,
+                default.as_ptr(),
+                std::ptr::null_mut::<u64>(),
+                8_usize,
+            );
         }
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
