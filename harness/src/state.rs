@@ -219,28 +219,28 @@ mod tests {
     #[test]
     fn a_second_process_is_told_that_the_folder_is_in_use() {
         let base = tempfile::tempdir().expect("folder");
-        let first = StateFolder::open(base.path()).expect("open");
-        assert!(matches!(StateFolder::open(base.path()), Err(StateError::InUse { .. })));
+        let first = StateFolder::open(&base.path().join("s")).expect("open");
+        assert!(matches!(StateFolder::open(&base.path().join("s")), Err(StateError::InUse { .. })));
         drop(first);
-        StateFolder::open(base.path()).expect("free again");
+        StateFolder::open(&base.path().join("s")).expect("free again");
     }
 
     #[test]
     fn what_others_may_read_is_refused() {
         let base = tempfile::tempdir().expect("folder");
-        let state = StateFolder::open(base.path()).expect("open");
+        let state = StateFolder::open(&base.path().join("s")).expect("open");
         state.token().expect("token");
         fs::set_permissions(state.token_file(), fs::Permissions::from_mode(0o640)).expect("chmod");
         assert!(matches!(state.token(), Err(StateError::NotPrivate { .. })));
         drop(state);
-        fs::set_permissions(base.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
-        assert!(matches!(StateFolder::open(base.path()), Err(StateError::NotPrivate { .. })));
+        fs::set_permissions(base.path().join("s"), fs::Permissions::from_mode(0o755)).expect("chmod");
+        assert!(matches!(StateFolder::open(&base.path().join("s")), Err(StateError::NotPrivate { .. })));
     }
 
     #[test]
     fn a_token_file_that_holds_something_else_is_refused() {
         let base = tempfile::tempdir().expect("folder");
-        let state = StateFolder::open(base.path()).expect("open");
+        let state = StateFolder::open(&base.path().join("s")).expect("open");
         state.token().expect("token");
         fs::write(state.token_file(), "short").expect("write");
         assert!(matches!(state.token(), Err(StateError::BadToken { .. })));

@@ -20,7 +20,7 @@ impl Payer {
     const fn allowance(self) -> (f64, f64) {
         match self {
             Self::Person => (500.0, 100.0),
-            Self::User(_) => (60.0, 5.0),
+            Self::User(_) => (240.0, 20.0),
             Self::Unknown => (10.0, 1.0),
         }
     }
