@@ -79,6 +79,11 @@ impl Args {
             Some(path) => Some(key::read_file(path, &commands_read)?),
             None => from_stdin,
         };
+        let key_file = serve
+            .provider_key_file
+            .map(std::fs::canonicalize)
+            .transpose()
+            .context("cannot find the key file")?;
         let state = match serve.state {
             Some(path) => path,
             None => StateFolder::default_path(|name| std::env::var_os(name))?,
@@ -91,7 +96,12 @@ impl Args {
             tree: serve.local,
             listen: serve.listen,
             state,
-            model: serve.model.map(|base_url| ModelChoice { base_url, name: serve.model_name, provider_key }),
+            model: serve.model.map(|base_url| ModelChoice {
+                base_url,
+                name: serve.model_name,
+                provider_key,
+                key_file,
+            }),
             read_only: serve.read_only,
             executor,
             variables: std::env::vars_os().collect(),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use mooring_authority::{ApiAddress, Protected};
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -16,9 +17,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent::{AgentParts, AgentSettings, Runs};
 use crate::environment::{EnvironmentResolver, LocalSettings};
 use crate::http::{self, ApiParts, Nudge};
 use crate::key::KEY_VARIABLE;
+use crate::model::{ModelClient, ModelConfig, ModelTiming};
 use crate::state::StateFolder;
 use crate::store::{Store, wall_clock};
 
@@ -55,6 +58,21 @@ pub struct ModelChoice {
     pub name: String,
     /// Sent as a bearer token. Commands never have it.
     pub provider_key: Option<SecretString>,
+    /// The file that the key came from: no call of an agent may name it.
+    pub key_file: Option<PathBuf>,
+}
+
+impl ModelChoice {
+    fn client(self) -> anyhow::Result<ModelClient> {
+        ModelClient::new(ModelConfig {
+            base_url: self.base_url,
+            model: self.name,
+            api_key: self.provider_key,
+            max_output_tokens: None,
+            timing: ModelTiming::default(),
+        })
+        .context("cannot use --model")
+    }
 }
 
 /// A harness that serves. Dropping it aborts everything; [`Harness::stop`] ends it in order.
@@ -83,6 +101,7 @@ pub struct Harness {
     token_file: PathBuf,
     drain: CancellationToken,
     tasks: JoinSet<()>,
+    runs: Arc<Runs>,
     resolver: Arc<EnvironmentResolver>,
     store: Store,
     _state: StateFolder,
@@ -96,9 +115,11 @@ impl Harness {
     /// model's URL cannot be used, or when the address is taken or not loopback.
     pub async fn start(config: LocalConfig) -> anyhow::Result<Self> {
         anyhow::ensure!(config.listen.ip().is_loopback(), "{} is not a loopback address", config.listen);
+        let models: Vec<String> = config.model.iter().map(|model| model.name.clone()).collect();
+        let key_file = config.model.as_ref().and_then(|model| model.key_file.clone());
+        let model = config.model.map(ModelChoice::client).transpose()?;
         let state = StateFolder::open(&config.state)?;
-        let token = state.token()?;
-        let token_file = state.token_file();
+        let (token, token_file) = (state.token()?, state.token_file());
         let store = Store::open(&state.database(), wall_clock()).await.context("cannot open the store")?;
         store.free_leases().await.context("cannot free the leases of an earlier process")?;
         let settings = LocalSettings {
@@ -115,21 +136,31 @@ impl Harness {
             .with_context(|| format!("cannot listen at {}", config.listen))?;
         let address = listener.local_addr().context("cannot read the address")?;
 
+        let runs = Arc::new(Runs::new(AgentParts {
+            store: store.clone(),
+            resolver: Arc::clone(&resolver),
+            model,
+            protected: protected(state.path(), key_file.as_deref(), address),
+            settings: AgentSettings::new(format!("local-{}", std::process::id())),
+        }));
+        let resumed = runs.resume_all().await.context("cannot go on with open runs")?;
+        tracing::info!(sessions = resumed, "goes on with open runs");
+
         let drain = CancellationToken::new();
         let (nudges, received) = mpsc::channel(NUDGES);
         let mut tasks = JoinSet::new();
         tasks.spawn(expire(store.clone(), nudges.clone(), drain.clone()));
-        tasks.spawn(pass_on(received));
+        tasks.spawn(pass_on(received, Arc::clone(&runs)));
         let parts = ApiParts {
             store: store.clone(),
             resolver: Arc::clone(&resolver),
             token,
-            models: config.model.iter().map(|model| model.name.clone()).collect(),
+            models,
             nudges,
             drain: drain.clone(),
         };
         tasks.spawn(http::serve(listener, parts));
-        Ok(Self { address, token_file, drain, tasks, resolver, store, _state: state })
+        Ok(Self { address, token_file, drain, tasks, runs, resolver, store, _state: state })
     }
 
     /// Where it listens.
@@ -147,6 +178,7 @@ impl Harness {
     pub async fn stop(mut self) {
         self.drain.cancel();
         while self.tasks.join_next().await.is_some() {}
+        self.runs.shutdown().await;
         self.resolver.close().await;
         self.store.close().await;
     }
@@ -223,9 +255,23 @@ fn describe(config: &LocalConfig) -> String {
 }
 
 /// Passes on what the API asks of the loop, until the API ends.
-async fn pass_on(mut nudges: mpsc::Receiver<Nudge>) {
+async fn pass_on(mut nudges: mpsc::Receiver<Nudge>, runs: Arc<Runs>) {
     while let Some(nudge) = nudges.recv().await {
-        tracing::debug!(?nudge, "nudged");
+        match nudge {
+            Nudge::Wake(session) => runs.wake(session),
+            Nudge::Interrupt(session) => runs.interrupt(session),
+        }
+    }
+}
+
+/// What no call of an agent may name.
+fn protected(state: &Path, key_file: Option<&Path>, address: SocketAddr) -> Protected {
+    let paths = [Some(state), key_file].into_iter().flatten();
+    Protected {
+        paths: paths.map(|path| path.to_string_lossy().into_owned()).collect(),
+        open: Vec::new(),
+        api: vec![ApiAddress { host: address.ip().to_string(), port: address.port() }],
+        programs: Vec::new(),
     }
 }
 

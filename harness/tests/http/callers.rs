@@ -74,11 +74,11 @@ async fn only_the_token_speaks_for_the_person() {
         GET /v1/sessions/OWN/transcript                  token=200 none=401 wrong=401 basic=401 twice=401 origin=401 fetch=401 rebound=421 hosts=421
         GET /v1/approvals                                token=200 none=401 wrong=401 basic=401 twice=401 origin=401 fetch=401 rebound=421 hosts=421
         POST /v1/approvals/OWN/decision {"answer":"allow"} token=404 none=401 wrong=401 basic=401 twice=401 origin=401 fetch=401 rebound=421 hosts=421
-        GET /v1/tools                                    token=200 none=429 wrong=429 basic=429 twice=429 origin=429 fetch=401 rebound=421 hosts=421
-        GET /v1/info                                     token=200 none=429 wrong=429 basic=429 twice=429 origin=429 fetch=429 rebound=421 hosts=421
-        GET /v1/openapi.json                             token=200 none=401 wrong=429 basic=429 twice=429 origin=429 fetch=429 rebound=421 hosts=421
-        GET /v1/nothing                                  token=404 none=429 wrong=429 basic=429 twice=429 origin=401 fetch=429 rebound=421 hosts=421
-        OPTIONS /v1/sessions                             token=405 none=429 wrong=429 basic=429 twice=429 origin=429 fetch=429 rebound=421 hosts=421
+        GET /v1/tools                                    token=200 none=401 wrong=401 basic=401 twice=401 origin=401 fetch=401 rebound=421 hosts=421
+        GET /v1/info                                     token=200 none=401 wrong=401 basic=401 twice=401 origin=401 fetch=401 rebound=421 hosts=421
+        GET /v1/openapi.json                             token=200 none=401 wrong=401 basic=401 twice=401 origin=401 fetch=401 rebound=421 hosts=421
+        GET /v1/nothing                                  token=404 none=401 wrong=401 basic=401 twice=401 origin=401 fetch=401 rebound=421 hosts=421
+        OPTIONS /v1/sessions                             token=405 none=401 wrong=401 basic=401 twice=401 origin=401 fetch=401 rebound=421 hosts=421
     "#]].assert_eq(&table);
     let counted = server.ask("GET", "/v1/info", "").await.body["authenticationFailures"].as_u64();
     assert!(counted.is_some_and(|failures| failures > 50), "{counted:?}");

@@ -106,6 +106,7 @@ pub(crate) fn config(folder: &Path) -> LocalConfig {
             base_url: "http://127.0.0.1:9/v1".to_owned(),
             name: "scripted".to_owned(),
             provider_key: None,
+            key_file: None,
         }),
         read_only: Vec::new(),
         executor: folder.join("no-executor"),
