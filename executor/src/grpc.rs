@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mooring_proto::MAX_MESSAGE_BYTES;
-use mooring_proto::v1::command_service_server::CommandServiceServer;
-use mooring_proto::v1::file_service_server::FileServiceServer;
-use mooring_proto::v1::workspace_service_server::WorkspaceServiceServer;
+use mooring_proto::v1::command_service_server::{CommandServiceServer, SERVICE_NAME as COMMANDS};
+use mooring_proto::v1::file_service_server::{FileServiceServer, SERVICE_NAME as FILES};
+use mooring_proto::v1::workspace_service_server::{SERVICE_NAME as WORKSPACES, WorkspaceServiceServer};
 use tokio_stream::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
@@ -33,8 +33,9 @@ use crate::environment::Environment;
 const MAX_CALLS: u32 = 256;
 /// The longest a call may take to answer, or to begin its stream, when its caller names no deadline.
 const ANSWER_LIMIT: Duration = Duration::from_mins(10);
-/// Bytes of request headers.
-const MAX_HEADER_BYTES: u32 = 16 * 1024;
+/// Bytes of request headers. A peer that sends much more loses the connection, and with it the executor, so this is far
+/// above what any caller has reason to send.
+const MAX_HEADER_BYTES: u32 = 256 * 1024;
 /// Bytes in flight towards us: per call, and in all.
 const STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
@@ -77,6 +78,7 @@ impl Services {
         connection: Connection,
         shut: CancellationToken,
     ) -> Result<(), tonic::transport::Error> {
+        self.health().set(ServingStatus::Serving).await;
         let health = tonic_health::pb::health_server::HealthServer::new(
             tonic_health::server::HealthService::from_health_reporter(self.reporter),
         );
@@ -122,12 +124,18 @@ impl Services {
     }
 }
 
-/// What `grpc.health.v1` tells about the executor as a whole (the empty service name).
+/// What `grpc.health.v1` tells about the executor as a whole (the empty service name) and about each service.
 pub struct Health(HealthReporter);
 
 impl Health {
+    async fn set(&self, status: ServingStatus) {
+        for service in ["", COMMANDS, FILES, WORKSPACES] {
+            self.0.set_service_status(service, status).await;
+        }
+    }
+
     /// Tells that no new work is taken.
     pub async fn stop(&self) {
-        self.0.set_service_status("", ServingStatus::NotServing).await;
+        self.set(ServingStatus::NotServing).await;
     }
 }

@@ -27,7 +27,7 @@ const MAX_BLOCKING_THREADS: usize = 64;
 const CALLS_GRACE: Duration = Duration::from_secs(5);
 /// How long it then waits for commands to end: TERM, 2 s, KILL, and some room.
 const COMMANDS_GRACE: Duration = Duration::from_secs(4);
-/// How long it then waits for readers to take the ends.
+/// How long it then waits for readers to take the ends, and for operations whose caller has gone.
 const READERS_GRACE: Duration = Duration::from_secs(1);
 
 /// The `run` half: commands, for as long as the link holds.
@@ -96,7 +96,9 @@ async fn serve_connection(grpc: OwnedFd, link: OwnedFd) -> anyhow::Result<ExitCo
             let _ = tokio::time::timeout(CALLS_GRACE, calls.idle()).await;
             commands.cancel_all(COMMANDS_GRACE).await;
             shut.cancel();
-            let _ = tokio::time::timeout(READERS_GRACE, &mut server).await;
+            environment.tasks().close();
+            let rest = async { tokio::join!(&mut server, environment.tasks().wait()) };
+            let _ = tokio::time::timeout(READERS_GRACE, rest).await;
         }
     }
     link.close();

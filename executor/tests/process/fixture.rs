@@ -107,6 +107,13 @@ impl Executor {
 
     /// The two processes and a channel to them.
     pub(crate) async fn start_unbound(folder: Folder) -> Self {
+        let (mut executor, socket) = Self::start_raw(folder);
+        executor.channel = channel_over(socket).await;
+        executor
+    }
+
+    /// The two processes, and the socket on which gRPC is expected. The channel leads nowhere.
+    pub(crate) fn start_raw(folder: Folder) -> (Self, UnixStream) {
         let (ours, theirs) = UnixStream::pair().expect("a socket pair");
         let (serve_end, run_end) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
@@ -130,14 +137,15 @@ impl Executor {
             .spawn()
             .expect("the running half");
         let environment = folder.environment();
-        Self {
+        let executor = Self {
             serve: serve.into(),
             run: run.into(),
-            channel: channel_over(ours).await,
+            channel: Endpoint::from_static("http://nobody.invalid").connect_lazy(),
             folder,
             environment,
             workspace_id: String::new(),
-        }
+        };
+        (executor, ours)
     }
 
     /// Binds, and remembers the workspace.

@@ -8,3 +8,4 @@ mod enter;
 mod fixture;
 mod output;
 mod shutdown;
+mod wire;

@@ -18,9 +18,11 @@ fn exit_code(executor: &Executor) -> Option<i32> {
 #[tokio::test]
 async fn health_is_served() {
     let executor = Executor::start().await;
-    let request = HealthCheckRequest { service: String::new() };
-    let health = HealthClient::new(executor.channel.clone()).check(request).await.expect("Check");
-    assert_eq!(health.into_inner().status(), ServingStatus::Serving);
+    for service in ["", "mooring.execution.v1.CommandService", "mooring.execution.v1.FileService"] {
+        let request = HealthCheckRequest { service: service.to_owned() };
+        let health = HealthClient::new(executor.channel.clone()).check(request).await.expect("Check");
+        assert_eq!(health.into_inner().status(), ServingStatus::Serving, "{service}");
+    }
 }
 
 #[tokio::test]
