@@ -76,6 +76,7 @@ pub(crate) enum Unread {
     TooManyParts,
     TooDeep,
     Grammar,
+    UnclosedQuote,
     Construct(&'static str),
     /// A program whose name only the shell will know.
     Program,
@@ -87,7 +88,12 @@ impl Unread {
     /// Whether nothing at all is known of the rest, so that it may be anything.
     pub(crate) fn is_blind(self) -> bool {
         match self {
-            Self::TooLong | Self::TooManyParts | Self::TooDeep | Self::Grammar | Self::Construct(_) => true,
+            Self::TooLong
+            | Self::TooManyParts
+            | Self::TooDeep
+            | Self::Grammar
+            | Self::UnclosedQuote
+            | Self::Construct(_) => true,
             Self::Program | Self::Wrapper => false,
         }
     }
@@ -97,7 +103,7 @@ impl Unread {
             Self::TooLong => "it is longer than 10,000 characters",
             Self::TooManyParts => "it has more than 50 parts",
             Self::TooDeep => "it is nested too deeply to be read",
-            Self::Grammar => "it could not be read as shell text",
+            Self::Grammar | Self::UnclosedQuote => "it could not be read as shell text",
             Self::Construct(_) => "it holds a construct that is not read",
             Self::Program => "what it runs is only known when it runs",
             Self::Wrapper => "it runs another command in a way that is not known",
@@ -214,21 +220,12 @@ pub(crate) fn read(script: &str, workspace: &Workspace) -> Result<Reading, Malfo
     if script.chars().count() > MAX_CHARACTERS {
         return Ok(Reading { parts: Vec::new(), unread: vec![Unread::TooLong] });
     }
-    if ends_in_a_quote(script) {
+    let reading = walk::read(script, workspace);
+    // Only where the whole script failed is there no part at all: what fails within one leaves that one.
+    if reading.parts.is_empty() && reading.unread.contains(&Unread::UnclosedQuote) {
         return Err(Malformed::UnclosedQuote);
     }
-    Ok(walk::read(script, workspace))
-}
-
-fn ends_in_a_quote(script: &str) -> bool {
-    matches!(
-        tokens(script),
-        Err(Some(
-            TokenizerError::UnterminatedSingleQuote(_)
-                | TokenizerError::UnterminatedDoubleQuote(_)
-                | TokenizerError::UnterminatedAnsiCQuote(_)
-        ))
-    )
+    Ok(reading)
 }
 
 /// `Err(None)` where the tokenizer was not asked, or failed on itself.
@@ -244,10 +241,19 @@ fn tokens(script: &str) -> Result<Vec<Token>, Option<TokenizerError>> {
         .map_err(Some)
 }
 
+fn unread(error: &TokenizerError) -> Unread {
+    let in_a_quote = matches!(
+        error,
+        TokenizerError::UnterminatedSingleQuote(_)
+            | TokenizerError::UnterminatedDoubleQuote(_)
+            | TokenizerError::UnterminatedAnsiCQuote(_)
+    );
+    if in_a_quote { Unread::UnclosedQuote } else { Unread::Grammar }
+}
+
 /// Parses one script, within bounds that keep the grammar's recursion and backtracking small.
 fn parse(script: &str) -> Result<Program, Unread> {
-    let tokens =
-        tokens(script).map_err(|error| if error.is_none() { Unread::TooDeep } else { Unread::Grammar })?;
+    let tokens = tokens(script).map_err(|error| error.map_or(Unread::TooDeep, |error| unread(&error)))?;
     let mut parentheses = 0usize;
     let mut adjacent = false;
     let mut keywords = 0usize;

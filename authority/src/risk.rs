@@ -6,6 +6,7 @@ mod egress;
 mod exfiltration;
 mod history;
 mod infra;
+mod install;
 mod persistence;
 mod privilege;
 mod publish;
@@ -37,6 +38,8 @@ pub enum Kind {
     Credentials,
     /// Data leaves by a way made for hiding it.
     Exfiltration,
+    /// A package of doubtful origin is installed.
+    Install,
     /// Code from elsewhere, or hidden code, is run.
     RemoteCode,
     /// More power than the chat has.
@@ -120,6 +123,7 @@ impl Kind {
             Self::Egress => "Send this out of the workspace?",
             Self::Credentials => "Let it read keys or tokens?",
             Self::Exfiltration => "Let data leave on a hidden way?",
+            Self::Install => "Install this package?",
             Self::RemoteCode => "Run code that nobody has seen?",
             Self::Privilege => "Give it more power than it has?",
             Self::Persistence => "Leave something that runs later?",
@@ -181,13 +185,14 @@ impl Risk {
 /// Every risk of a command, the worst first.
 pub(crate) fn of_command(reading: &Reading, workspace: &Workspace) -> Vec<Risk> {
     let scene = Scene { reading, workspace };
-    let kinds: [fn(&Part, &Scene) -> Option<Risk>; 12] = [
+    let kinds: [fn(&Part, &Scene) -> Option<Risk>; 13] = [
         wipe::of,
         history::of,
         egress::of,
         credentials::of,
         exfiltration::of,
         remote_code::of,
+        install::of,
         privilege::of,
         persistence::of,
         safety::of,

@@ -5,6 +5,8 @@ use super::{Part, UNKNOWN};
 /// Text for an interpreter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Code {
+    /// The interpreter, without its version.
+    pub(crate) language: String,
     /// The text, or [`UNKNOWN`] where it cannot be seen.
     pub(crate) text: String,
 }
@@ -32,6 +34,7 @@ const RUNS: &[&str] = &[
     "execv(",
     "execl(",
     "execlp(",
+    "execute(",
     "shell_exec(",
     "passthru(",
     "qx(",
@@ -47,6 +50,7 @@ const RUNS: &[&str] = &[
 pub(super) fn of(part: &Part, input: Option<&str>) -> Option<Code> {
     let name = part.name();
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let made = |text| Code { language: stem.to_owned(), text };
     let options: &[&str] = match stem {
         "python" | "pypy" => &["-c"],
         "node" | "nodejs" | "bun" => &["-e", "--eval", "-p", "--print", "-pe"],
@@ -56,12 +60,12 @@ pub(super) fn of(part: &Part, input: Option<&str>) -> Option<Code> {
         "deno" => &["eval"],
         "awk" | "gawk" | "mawk" | "nawk" => {
             let text = part.operands(&["-v", "-F", "-f"]).first().map(|word| word.text.clone())?;
-            return Some(Code { text });
+            return Some(made(text));
         }
         _ => return None,
     };
     if let Some(text) = options.iter().find_map(|option| part.value_of(&[option])) {
-        return Some(Code { text: text.to_owned() });
+        return Some(made(text.to_owned()));
     }
     let operands = part.operands(&["-m", "-W", "-X", "-I", "-r", "--require"]);
     let from_input = operands.first().is_none_or(|word| word.text == "-")
@@ -69,33 +73,62 @@ pub(super) fn of(part: &Part, input: Option<&str>) -> Option<Code> {
             text.starts_with("-m") || text.starts_with("--version") || text == "-V" || text == "-v"
         });
     match (from_input, input) {
-        (true, Some(text)) => Some(Code { text: text.to_owned() }),
-        (true, None) if !part.fed_by.is_empty() => Some(Code { text: UNKNOWN.to_string() }),
+        (true, Some(text)) => Some(made(text.to_owned())),
+        (true, None) if !part.fed_by.is_empty() => Some(made(UNKNOWN.to_string())),
         _ => None,
     }
 }
 
-/// The commands that code runs, as shell text, and whether it runs some whose text is not a literal.
+/// The commands that code runs, as shell text, and whether it runs some that cannot be seen.
 pub(super) fn commands(code: &Code) -> (Vec<String>, bool) {
     let mut scripts = Vec::new();
     let mut hidden = false;
     for call in RUNS {
         for (at, _) in code.text.match_indices(call) {
-            let follows_name = code.text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-            if follows_name || (call.ends_with(' ') && !starts_statement(&code.text[..at])) {
+            let before = &code.text[..at];
+            let follows_name = before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            let is_method = before.ends_with('.') && *call == "exec(";
+            if follows_name || is_method || (call.ends_with(' ') && !starts_statement(before)) {
                 continue;
             }
-            let literals = literals(argument(&code.text[at + call.len()..]));
-            if literals.is_empty() {
-                hidden = true;
-            } else {
-                scripts.push(literals.join(" "));
+            match pieces(argument(&code.text[at + call.len()..])) {
+                Some(pieces) if pieces.iter().any(|piece| !piece.starts_with(UNKNOWN)) => {
+                    scripts.push(pieces.join(" "));
+                }
+                Some(_) | None => hidden = true,
             }
         }
     }
+    // `exec` and `eval` of these languages run more code, not a command.
+    hidden |= ["exec(", "eval(", "__import__(\"base64", "new Function("].iter().any(|call| {
+        code.text.match_indices(call).any(|(at, _)| {
+            !code.text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
+        })
+    });
+    scripts.extend(quoted_commands(code));
     scripts.sort();
     scripts.dedup();
     (scripts, hidden)
+}
+
+/// Commands in backquotes (Perl, Ruby, PHP) and on the far side of a pipe (awk).
+fn quoted_commands(code: &Code) -> Vec<String> {
+    match code.language.as_str() {
+        "perl" | "ruby" | "php" => code.text.split('`').skip(1).step_by(2).map(str::to_owned).collect(),
+        "awk" | "gawk" | "mawk" | "nawk" => {
+            let piped = code
+                .text
+                .split('|')
+                .skip(1)
+                .filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next());
+            let read = code.text.match_indices("getline").filter_map(|(at, _)| {
+                let before = code.text[..at].trim_end().strip_suffix('|')?.trim_end().strip_suffix('"')?;
+                before.rsplit('"').next()
+            });
+            piped.chain(read).map(str::to_owned).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Whether the text before a bare word (`system "x"` in Perl and Ruby) is the beginning of a statement.
@@ -104,7 +137,7 @@ fn starts_statement(before: &str) -> bool {
     before.is_empty() || before.ends_with([';', '{', '\n', '}'])
 }
 
-/// Up to the parenthesis that closes the call, or the end of the statement; at most 2,000 bytes.
+/// Up to the parenthesis that closes the call, or the end of the statement; at most 2,000 characters.
 fn argument(text: &str) -> &str {
     let mut depth = 0usize;
     let mut quote = None;
@@ -121,19 +154,85 @@ fn argument(text: &str) -> &str {
     text
 }
 
-/// The quoted literals of an expression.
-fn literals(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut open: Option<(char, String)> = None;
-    let mut characters = text.chars();
+/// The literals of an expression in order, [`UNKNOWN`] for each name between them; `None` where it computes its text.
+fn pieces(argument: &str) -> Option<Vec<String>> {
+    const COMPUTES: [&str; 14] = [
+        "decode",
+        "fromhex",
+        "atob",
+        "base64",
+        "hexlify",
+        "chr(",
+        "fromCharCode",
+        "join",
+        "replace",
+        "reverse",
+        "[::-1]",
+        "pack(",
+        "rot13",
+        ".format",
+    ];
+    const SETTINGS: [&str; 10] = ["True", "False", "None", "true", "false", "null", "f", "r", "b", "rb"];
+    if COMPUTES.iter().any(|sign| argument.contains(sign)) {
+        return None;
+    }
+    let mut found: Vec<String> = Vec::new();
+    let mut name = String::new();
+    let mut names = true;
+    let mut characters = argument.chars();
     while let Some(character) = characters.next() {
-        match open.as_mut() {
-            Some((quote, _)) if *quote == character => found.extend(open.take().map(|(_, text)| text)),
-            Some((_, text)) if character == '\\' => text.extend(characters.next()),
-            Some((_, text)) => text.push(character),
-            None if matches!(character, '"' | '\'' | '`') => open = Some((character, String::new())),
-            None => {}
+        match character {
+            '"' | '\'' | '`' => {
+                let formatted = name == "f" || character == '`';
+                name.clear();
+                found.push(literal(&mut characters, character, formatted));
+            }
+            // What follows a `name=` is a setting, and so is what stands in a block of them.
+            '=' | ':' => {
+                name.clear();
+                names = false;
+            }
+            ',' => {
+                push_name(&mut found, &mut name, names, &SETTINGS);
+                names = true;
+            }
+            c if c.is_alphanumeric() || matches!(c, '_' | '.') => name.push(c),
+            _ => push_name(&mut found, &mut name, names, &SETTINGS),
         }
     }
-    found
+    push_name(&mut found, &mut name, names, &SETTINGS);
+    Some(found)
+}
+
+fn push_name(found: &mut Vec<String>, name: &mut String, names: bool, settings: &[&str]) {
+    let is_value = name.starts_with(|c: char| c.is_ascii_digit()) || settings.contains(&name.as_str());
+    if names && !name.is_empty() && !is_value {
+        found.push(UNKNOWN.to_string());
+    }
+    name.clear();
+}
+
+/// One literal up to its quote; what a format puts into it is unknown.
+fn literal(characters: &mut std::str::Chars, quote: char, formatted: bool) -> String {
+    let mut text = String::new();
+    let mut inside = 0usize;
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => text.extend(characters.next()),
+            found if found == quote => break,
+            '{' if formatted => {
+                inside += 1;
+                if quote == '`' && text.ends_with('$') {
+                    text.pop();
+                }
+            }
+            '}' if formatted && inside > 0 => {
+                inside -= 1;
+                text.push(UNKNOWN);
+            }
+            _ if inside > 0 => {}
+            other => text.push(other),
+        }
+    }
+    text
 }

@@ -5,6 +5,7 @@ use super::walk::Walk;
 use super::word::{UNKNOWN, Word};
 use super::wrapper::{self, Peeled};
 use super::{Part, Unread, base_name};
+use crate::place;
 
 const MAX_WRAPPERS: usize = 12;
 
@@ -29,6 +30,34 @@ const COMMAND_OPTIONS: &[(&str, &str)] = &[
     ("man", "--pager="),
     ("man", "--html="),
     ("sort", "--compress-program="),
+];
+
+/// Options whose next word is such a command.
+const COMMAND_WORDS: &[(&str, &str)] = &[
+    ("rsync", "-e"),
+    ("rsync", "--rsh"),
+    ("rg", "--pre"),
+    ("man", "-P"),
+    ("tar", "-I"),
+    ("tar", "-F"),
+    ("git", "-x"),
+    ("git", "--exec"),
+    ("git", "--tree-filter"),
+    ("git", "--index-filter"),
+    ("git", "--msg-filter"),
+    ("npx", "-c"),
+    ("npx", "--call"),
+    ("tmux", "-d"),
+];
+
+/// Editors and debuggers that run what follows a mark.
+const MARKED: &[(&str, &[&str])] = &[
+    ("vim", &[":!", "!", "+!", "+:!"]),
+    ("vi", &[":!", "!", "+!", "+:!"]),
+    ("nvim", &[":!", "!", "+!", "+:!"]),
+    ("ex", &["!", "+!"]),
+    ("gdb", &["shell ", "!"]),
+    ("less", &["+!"]),
 ];
 
 /// Variables whose value is a command.
@@ -106,6 +135,15 @@ impl Walk {
             Peeled::Commands(commands) => {
                 part.wraps = true;
                 let outer = Part { words: Vec::new(), wraps: false, redirects: Vec::new(), ..part.clone() };
+                let moved = matches!(part.name(), "env" | "sudo")
+                    .then(|| part.value_of(&["-C", "--chdir", "-D"]))
+                    .flatten();
+                let outer = match moved {
+                    Some(folder) => {
+                        Part { folder: Some(place::resolve(part.folder.as_deref(), folder)), ..outer }
+                    }
+                    None => outer,
+                };
                 self.push(part);
                 for (words, assignments) in commands {
                     let mut inner = Part { words, ..outer.clone() };
@@ -125,8 +163,38 @@ impl Walk {
                 scripts.extend(part.texts().filter_map(|text| text.strip_prefix(option)).map(str::to_owned));
             }
         }
+        let texts: Vec<&str> = part.texts().collect();
+        scripts.extend(
+            texts
+                .windows(2)
+                .filter(|pair| {
+                    COMMAND_WORDS.iter().any(|(program, option)| *program == name && *option == pair[0])
+                })
+                .map(|pair| pair[1].to_owned()),
+        );
+        for (_, marks) in MARKED.iter().filter(|(program, _)| *program == name) {
+            scripts.extend(
+                texts
+                    .iter()
+                    .filter_map(|text| marks.iter().find_map(|mark| text.strip_prefix(mark)))
+                    .map(str::to_owned),
+            );
+        }
+        if name == "sed" {
+            scripts.extend(texts.iter().filter_map(|text| sed_command(text)));
+        }
         if name == "git" {
-            let texts: Vec<&str> = part.texts().collect();
+            let run = texts
+                .windows(2)
+                .position(|pair| matches!(pair, ["bisect", "run"] | ["submodule", "foreach"]));
+            scripts.extend(run.map(|at| {
+                texts[at + 2..]
+                    .iter()
+                    .filter(|text| **text != "--recursive")
+                    .copied()
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            }));
             for pair in texts.windows(2) {
                 if pair[0] == "-c"
                     && let Some((key, value)) = pair[1].split_once('=')
@@ -299,6 +367,12 @@ fn literal_input(walk: &Walk, part: &Part) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The command of GNU sed's `e`, alone or behind an address: `e id`, `1e id`, `$e id`.
+fn sed_command(script: &str) -> Option<String> {
+    let rest = script.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ','));
+    rest.strip_prefix("e ").map(str::to_owned)
 }
 
 impl Code {

@@ -116,6 +116,8 @@ pub(super) fn peel(part: &Part, read: &Reading) -> Peeled {
         {
             return Peeled::Nothing;
         }
+        "docker" | "podman" | "nerdctl" | "docker-compose" => return container(part),
+        "kubectl" | "oc" => return after_dashes(part),
         "parallel" => return Peeled::Unknown,
         _ => {}
     }
@@ -193,6 +195,31 @@ impl Wrapper {
         }
         Some(1)
     }
+}
+
+/// `docker exec [options] CONTAINER COMMAND`, also of compose. What runs there is read as if it ran here.
+fn container(part: &Part) -> Peeled {
+    let wrapper = Wrapper {
+        flags: "ditT",
+        valued: "euw",
+        long_flags: &["detach", "interactive", "tty", "privileged", "no-TTY"],
+        long_valued: &["env", "env-file", "user", "workdir", "detach-keys", "index"],
+        operands: 1,
+        ..PLAIN
+    };
+    let exec = part.texts().take(8).position(|text| text == "exec");
+    let Some(from) = exec.map(|at| at + 1) else { return Peeled::Nothing };
+    let args = part.args().get(from..).unwrap_or_default();
+    let Some((start, _)) = wrapper.start(args) else { return Peeled::Unknown };
+    let words = args.get(start..).unwrap_or_default().to_vec();
+    if words.is_empty() { Peeled::Nothing } else { Peeled::Commands(vec![(words, Vec::new())]) }
+}
+
+/// `kubectl exec POD -- COMMAND`. The outer part keeps its own risk.
+fn after_dashes(part: &Part) -> Peeled {
+    let at = part.texts().position(|text| text == "--");
+    let words = at.map(|at| part.args()[at + 1..].to_vec()).unwrap_or_default();
+    if words.is_empty() { Peeled::Nothing } else { Peeled::Commands(vec![(words, Vec::new())]) }
 }
 
 fn runner(part: &Part, subcommand: &[&str]) -> Peeled {

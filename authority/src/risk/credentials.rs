@@ -274,5 +274,7 @@ fn environment(part: &Part) -> Option<&'static str> {
             || (name.starts_with(".env.")
                 && !["example", "sample", "template", "dist", "test"].iter().any(|end| name.ends_with(end)))
     };
-    (shows && part.texts().any(is_env)).then_some("it shows a project's file of secrets")
+    let read = part.operands(&[]).len().saturating_sub(usize::from(part.name() == "cp"));
+    (shows && part.operands(&[]).iter().take(read).any(|word| is_env(&word.text)))
+        .then_some("it shows a project's file of secrets")
 }

@@ -74,6 +74,9 @@ fn git(part: &Part, workspace: &Workspace) -> Option<Risk> {
     match *command {
         "remote" if matches!(rest.first(), Some(&("add" | "set-url" | "rename" | "set-head"))) => change(),
         "config" if !reads_config(part, rest) && rest.iter().any(|key| moves_pushes(key)) => change(),
+        "push" if part.has_long("--dry-run") && !reconfigured(part) && goes_to_the_usual(rest, workspace) => {
+            None
+        }
         "push" | "send-pack" => {
             let risk = Risk::new(Kind::Egress, Weight::ModerateLasting, "it pushes to a remote", part);
             let is_plain =

@@ -11,6 +11,7 @@ use super::scene::Scene;
 use super::table::subcommands;
 use super::{Kind, Risk, Weight};
 use crate::context::Workspace;
+use crate::place;
 use crate::reading::{Part, UNKNOWN, base_name};
 
 pub(super) fn of(part: &Part, scene: &Scene) -> Option<Risk> {
@@ -47,7 +48,11 @@ fn repository_lost(part: &Part) -> Option<Risk> {
 fn git(part: &Part, workspace: &Workspace) -> Option<Risk> {
     let words = subcommands(part);
     let (command, rest) = words.split_first()?;
-    let dirty = workspace.git.as_ref().and_then(|git| git.dirty).unwrap_or(true);
+    let is_elsewhere = part
+        .texts()
+        .any(|text| text == "-C" || text.starts_with("--git-dir") || text.starts_with("--work-tree"))
+        || part.folder.as_deref().is_none_or(|folder| !place::is_within(folder, &workspace.root));
+    let dirty = is_elsewhere || workspace.git.as_ref().and_then(|git| git.dirty).unwrap_or(true);
     let thrown =
         || dirty.then(|| risk(part, Weight::SevereUndoable, "it throws away work that is not committed"));
     let put_back =

@@ -111,7 +111,8 @@ fn is_system_file(path: &str) -> bool {
         "/opt/",
         "/var/spool/cron",
     ];
-    FOLDERS.iter().any(|folder| path.starts_with(folder))
+    path == "/"
+        || FOLDERS.iter().any(|folder| path.starts_with(folder) || path == folder.trim_end_matches('/'))
 }
 
 fn sets_user_id(part: &Part) -> bool {

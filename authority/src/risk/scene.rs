@@ -53,6 +53,8 @@ pub(super) fn written(part: &Part) -> Vec<String> {
         "dd" => &["of="],
         "curl" | "sort" => &["-o", "--output"],
         "wget" => &["-O", "--output-document"],
+        "tar" | "bsdtar" => &["-C", "--directory"],
+        "unzip" => &["-d"],
         "git" if subcommands(part).first() == Some(&"diff") => &["--output"],
         _ => &[],
     };

@@ -67,6 +67,7 @@ fn kind_named(name: &str) -> Kind {
         "egress" => Kind::Egress,
         "credentials" => Kind::Credentials,
         "exfiltration" => Kind::Exfiltration,
+        "install" => Kind::Install,
         "remoteCode" => Kind::RemoteCode,
         "privilege" => Kind::Privilege,
         "persistence" => Kind::Persistence,
