@@ -252,8 +252,6 @@ fn any_variables() -> impl Strategy<Value = Vec<(Vec<u8>, Vec<u8>)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
-
     #[test]
     fn scrubbing_twice_is_scrubbing_once(variables in any_variables()) {
         let once = scrubbed(&variables);
