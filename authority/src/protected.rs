@@ -30,6 +30,7 @@ pub(crate) fn by_command(script: &str, reading: &Reading, context: &Context) -> 
         .find_map(|part| {
             own_program(part, protected)
                 .or_else(|| state(part, protected, workspace))
+                .or_else(|| taken_whole(part, protected))
                 .or_else(|| interface(part, reading, protected))
         })
         .or_else(|| in_text(script, protected))
@@ -77,6 +78,23 @@ fn state(part: &Part, protected: &Protected, workspace: &Workspace) -> Option<Be
                 names_state(&full, protected) || (word.glob && glob_reaches(&full, protected))
             })
             .then(|| Because::ProtectedPath { path: visible(&word.text.replace(UNKNOWN, "…")) })
+    })
+}
+
+/// A folder above the state that is copied, moved or packed with all that is in it.
+fn taken_whole(part: &Part, protected: &Protected) -> Option<Because> {
+    let mut sources = part.operands(&["-f", "--file", "-C", "-t"]);
+    match part.name() {
+        "cp" | "mv" | "rsync" | "ln" | "scp" => {
+            sources.pop();
+        }
+        "tar" | "zip" | "7z" | "cpio" => {}
+        _ => return None,
+    }
+    sources.into_iter().find_map(|word| {
+        let full = part.path(word);
+        let above = full != "/" && protected.paths.iter().any(|path| place::is_within(path, &full));
+        above.then(|| Because::ProtectedPath { path: visible(&word.text) })
     })
 }
 
@@ -133,7 +151,12 @@ fn interface(part: &Part, reading: &Reading, protected: &Protected) -> Option<Be
     if is_text_only(part.name()) {
         return None;
     }
-    let fed = part.fed_by.iter().filter_map(|index| reading.parts.get(*index)).flat_map(Part::texts);
+    let fed = part
+        .fed_by
+        .iter()
+        .filter_map(|index| reading.parts.get(*index))
+        .flat_map(Part::texts)
+        .chain(part.input.as_deref());
     let texts: Vec<&str> = part
         .words
         .iter()

@@ -52,6 +52,8 @@ pub(crate) struct Part {
     pub(crate) fed_by: Vec<usize>,
     /// The parts whose output stands in its words.
     pub(crate) substituted: std::ops::Range<usize>,
+    /// Text on its standard input, from a here-document or here-string.
+    pub(crate) input: Option<String>,
     /// Whether it only runs another command, which is a part of its own.
     pub(crate) wraps: bool,
     /// Program text given to an interpreter other than a shell.

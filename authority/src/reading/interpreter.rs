@@ -97,8 +97,9 @@ pub(crate) fn is_shell(name: &str) -> bool {
 
 impl Walk {
     /// Takes wrappers off a finished part, reads what it runs, and adds it.
-    pub(super) fn finish(&mut self, part: Part) {
+    pub(super) fn finish(&mut self, mut part: Part) {
         let input = self.input.take();
+        part.input.clone_from(&input);
         self.finish_within(part, input.as_deref(), 0);
     }
 
@@ -239,9 +240,10 @@ impl Walk {
                 self.push(part);
                 return self.script(&script);
             }
-            "source" | "." => {
-                part.runs_unseen = part.args().first().is_none_or(Word::is_unknown);
+            "source" | "." if part.args().first().is_some_and(|word| is_stream(&word.text)) => {
+                return self.shell(part, input);
             }
+            "source" | "." => part.runs_unseen = part.args().first().is_none_or(Word::is_unknown),
             "alias" => {
                 let values: Vec<String> = part
                     .texts()
@@ -321,12 +323,10 @@ impl Walk {
                 }
             }
         }
-        drop(texts);
-        let is_stream = |file: &str| {
-            file.starts_with("/dev/fd/")
-                || file.starts_with("/dev/stdin")
-                || file.starts_with("/proc/self/fd")
-        };
+        let mut positional: Vec<String> = texts.collect();
+        if script.is_none() {
+            positional.insert(0, file.clone().unwrap_or_default());
+        }
         let from_input = reads_input || file.as_deref().is_none_or(is_stream);
         let literal = || literal_input(self, &part);
         let text = script.or_else(|| from_input.then(|| input.map(str::to_owned).or_else(literal)).flatten());
@@ -336,7 +336,10 @@ impl Walk {
             }
             part.wraps = true;
             self.push(part);
-            return self.subshell_script(&text);
+            let outer = self.variables.set_positional(&positional);
+            self.subshell_script(&text);
+            self.variables = outer;
+            return;
         }
         // Nothing to read at all is an interactive shell without a terminal: it ends at once.
         part.runs_unseen = (from_input && !part.fed_by.is_empty())
@@ -345,11 +348,16 @@ impl Walk {
     }
 }
 
+fn is_stream(file: &str) -> bool {
+    ["/dev/fd/", "/dev/stdin", "/proc/self/fd"].iter().any(|start| file.starts_with(start))
+}
+
 /// What is written into a pipe by `echo`, `printf` or `cat` of a here-document, if nothing stands between.
 fn literal_input(walk: &Walk, part: &Part) -> Option<String> {
     let [source] = part.fed_by.as_slice() else { return None };
     let source = walk.reading.parts.get(*source)?;
     match source.name() {
+        "cat" if source.args().is_empty() => source.input.clone(),
         "echo" | "printf" if !source.args().iter().any(Word::is_unknown) => {
             let decodes =
                 source.name() == "printf" || source.texts().next().is_some_and(|text| text.starts_with("-e"));

@@ -41,6 +41,19 @@ impl Variables {
         self.values.insert(name.to_owned(), if clash { None } else { value });
     }
 
+    /// Gives `$0`, `$1`, … and `$@` new values; returns what was known before.
+    pub(super) fn set_positional(&mut self, values: &[String]) -> Self {
+        let outer = self.clone();
+        for number in 0..10 {
+            self.values.insert(number.to_string(), values.get(number).cloned());
+        }
+        let all = values.get(1..).unwrap_or_default().join(" ");
+        for name in ["@", "*"] {
+            self.values.insert(name.to_owned(), (!all.is_empty()).then(|| all.clone()));
+        }
+        outer
+    }
+
     pub(super) fn value(&self, name: &str) -> Option<String> {
         if let Some(value) = self.values.get(name) {
             return value.clone();

@@ -230,7 +230,9 @@ impl Walk {
         self.inside.push(name);
         self.redirect_list(function.body.1.as_ref());
         let outer = std::mem::replace(&mut self.conditional, true);
+        let variables = self.variables.set_positional(&[]);
         self.compound(&function.body.0);
+        self.variables = variables;
         self.conditional = outer;
         self.inside.pop();
     }

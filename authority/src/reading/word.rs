@@ -107,7 +107,9 @@ impl<'a> WordReader<'a> {
     fn tilde(&self, chars: &[char], word: &mut Word) -> usize {
         let end = chars.iter().position(|&c| matches!(c, '/' | ':')).unwrap_or(chars.len());
         let user: String = chars[1..end].iter().collect();
-        if user.is_empty() {
+        if user == "+" {
+            push_value(self.variables.folder.clone(), false, word);
+        } else if user.is_empty() {
             word.text.push_str(self.variables.home());
         } else if user.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')) {
             match user.as_str() {
@@ -181,8 +183,8 @@ impl<'a> WordReader<'a> {
                 push_value(self.variables.value(&name), split, word);
                 Ok(at + 1 + length)
             }
-            Some('0'..='9' | '@' | '*' | '#' | '?' | '$' | '!' | '-') => {
-                word.text.push(UNKNOWN);
+            Some(&name @ ('0'..='9' | '@' | '*' | '#' | '?' | '$' | '!' | '-')) => {
+                push_value(self.variables.value(name.encode_utf8(&mut [0; 4])), split || name == '@', word);
                 Ok(at + 2)
             }
             _ => {

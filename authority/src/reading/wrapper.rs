@@ -364,9 +364,11 @@ pub(super) fn found_by(part: &Part) -> String {
 /// Whether a search has a condition on what it finds besides its type.
 pub(crate) fn is_narrowed(part: &Part) -> bool {
     part.name() != "find"
-        || part.args().windows(2).any(|pair| {
-            let test = pair[0].text.as_str();
-            let is_wide = matches!(pair[1].text.as_str(), "*" | "**" | "*.*" | "." | "./*" | "/*" | "");
+        || part.words.windows(3).any(|three| {
+            let [before, test, value] = three else { return false };
+            let test = test.text.as_str();
+            let is_wide = matches!(before.text.as_str(), "!" | "-not")
+                || matches!(value.text.as_str(), "*" | "**" | "*.*" | "." | "./*" | "/*" | "");
             matches!(
                 test,
                 "-name"
@@ -416,6 +418,9 @@ fn xargs(part: &Part, words: Vec<Word>, read: &Reading) -> Vec<Inner> {
 
 fn given_to_xargs(part: &Part, read: &Reading) -> Vec<String> {
     let nothing_known = || vec![UNKNOWN.to_string()];
+    if let Some(input) = part.input.as_deref().filter(|input| !input.contains(UNKNOWN)) {
+        return input.split_ascii_whitespace().take(64).map(str::to_owned).collect();
+    }
     let Some(source) = part.fed_by.first().and_then(|index| read.parts.get(*index)) else {
         return nothing_known();
     };
@@ -429,6 +434,10 @@ fn given_to_xargs(part: &Part, read: &Reading) -> Vec<String> {
             text.split_ascii_whitespace().map(str::to_owned).collect()
         }
         "find" => vec![found_by(source)],
+        // Everything that is here, unless something between leaves some of it out.
+        "ls" if !has_operand && part.fed_by.len() == 1 && source.operands(&[]).is_empty() => {
+            vec![".".to_owned()]
+        }
         "git" | "rg" | "grep" | "ls" | "fd" | "fdfind" if !has_operand => vec![format!("./{UNKNOWN}")],
         _ => nothing_known(),
     }

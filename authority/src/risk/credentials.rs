@@ -248,7 +248,10 @@ fn environment(part: &Part) -> Option<&'static str> {
     let reads = |text: &str| text.starts_with("/proc/") && text.ends_with("/environ");
     let reads_environ =
         part.texts().any(reads) || part.redirects.iter().any(|redirect| reads(&redirect.target.text));
-    if whole || reads_environ {
+    let coded =
+        ["os.environ)", "process.env)", "dict(os.environ", "ENV.to_h", "%ENV", "getenv()", "ENVIRON)"];
+    let in_code = part.code.as_ref().is_some_and(|code| coded.iter().any(|sign| code.text.contains(sign)));
+    if whole || reads_environ || in_code {
         return Some(WHOLE);
     }
     let shows = matches!(

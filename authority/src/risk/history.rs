@@ -48,9 +48,10 @@ fn repository_lost(part: &Part) -> Option<Risk> {
 fn git(part: &Part, workspace: &Workspace) -> Option<Risk> {
     let words = subcommands(part);
     let (command, rest) = words.split_first()?;
-    let is_elsewhere = part
-        .texts()
-        .any(|text| text == "-C" || text.starts_with("--git-dir") || text.starts_with("--work-tree"))
+    let is_elsewhere = part.assignments.iter().any(|(name, _)| name.starts_with("GIT_"))
+        || part
+            .texts()
+            .any(|text| text == "-C" || text.starts_with("--git-dir") || text.starts_with("--work-tree"))
         || part.folder.as_deref().is_none_or(|folder| !place::is_within(folder, &workspace.root));
     let dirty = is_elsewhere || workspace.git.as_ref().and_then(|git| git.dirty).unwrap_or(true);
     let thrown =
