@@ -7,6 +7,7 @@ mod code;
 mod expand;
 mod interpreter;
 mod nested;
+mod options;
 mod variables;
 mod walk;
 mod word;

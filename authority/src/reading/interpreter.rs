@@ -1,6 +1,7 @@
 //! Parts that run text: shells, `eval`, interpreters, and programs with an option that is a command.
 
 use super::code::{self, Code};
+use super::options;
 use super::walk::Walk;
 use super::word::{UNKNOWN, Word};
 use super::wrapper::{self, Peeled};
@@ -8,74 +9,6 @@ use super::{Part, Unread, base_name};
 use crate::place;
 
 const MAX_WRAPPERS: usize = 12;
-
-/// Options whose value is a command for the shell, or a program: of which program, and how they begin.
-/// From tar(1), rsync(1), git(1), ssh(1), rg(1), man(1), sort(1).
-const COMMAND_OPTIONS: &[(&str, &str)] = &[
-    ("tar", "--checkpoint-action=exec="),
-    ("tar", "--to-command="),
-    ("tar", "--use-compress-program="),
-    ("tar", "--info-script="),
-    ("tar", "--rsh-command="),
-    ("rsync", "--rsh="),
-    ("git", "--upload-pack="),
-    ("git", "--receive-pack="),
-    ("git", "--upload-pac="),
-    ("git", "--exec="),
-    ("ssh", "-oProxyCommand="),
-    ("ssh", "ProxyCommand="),
-    ("ssh", "LocalCommand="),
-    ("rg", "--pre="),
-    ("rg", "--hostname-bin="),
-    ("man", "--pager="),
-    ("man", "--html="),
-    ("sort", "--compress-program="),
-];
-
-/// Options whose next word is such a command.
-const COMMAND_WORDS: &[(&str, &str)] = &[
-    ("rsync", "-e"),
-    ("rsync", "--rsh"),
-    ("rg", "--pre"),
-    ("man", "-P"),
-    ("tar", "-I"),
-    ("tar", "-F"),
-    ("git", "-x"),
-    ("git", "--exec"),
-    ("git", "--tree-filter"),
-    ("git", "--index-filter"),
-    ("git", "--msg-filter"),
-    ("npx", "-c"),
-    ("npx", "--call"),
-    ("tmux", "-d"),
-];
-
-/// Editors and debuggers that run what follows a mark.
-const MARKED: &[(&str, &[&str])] = &[
-    ("vim", &[":!", "!", "+!", "+:!"]),
-    ("vi", &[":!", "!", "+!", "+:!"]),
-    ("nvim", &[":!", "!", "+!", "+:!"]),
-    ("ex", &["!", "+!"]),
-    ("gdb", &["shell ", "!"]),
-    ("less", &["+!"]),
-];
-
-/// Variables whose value is a command.
-const COMMAND_VARIABLES: &[&str] = &[
-    "GIT_SSH_COMMAND",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_PAGER",
-    "GIT_EDITOR",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_ASKPASS",
-    "PAGER",
-    "EDITOR",
-    "VISUAL",
-    "PROMPT_COMMAND",
-    "SSH_ASKPASS",
-    "LESSOPEN",
-    "MANPAGER",
-];
 
 pub(crate) fn is_shell(name: &str) -> bool {
     matches!(
@@ -121,7 +54,9 @@ impl Walk {
             self.push(part);
             return;
         }
-        self.nested_commands(&part);
+        for script in options::commands(&part) {
+            self.subshell_script(&script);
+        }
         match wrapper::peel(&part, &self.reading) {
             Peeled::Nothing => self.interpret(part, input),
             Peeled::Unknown => {
@@ -152,78 +87,6 @@ impl Walk {
                     self.finish_within(inner, input, wrappers + 1);
                 }
             }
-        }
-    }
-
-    /// Reads commands that stand in options and variables.
-    fn nested_commands(&mut self, part: &Part) {
-        let name = part.name();
-        let mut scripts = Vec::new();
-        for (program, option) in COMMAND_OPTIONS {
-            if *program == name {
-                scripts.extend(part.texts().filter_map(|text| text.strip_prefix(option)).map(str::to_owned));
-            }
-        }
-        let texts: Vec<&str> = part.texts().collect();
-        scripts.extend(
-            texts
-                .windows(2)
-                .filter(|pair| {
-                    COMMAND_WORDS.iter().any(|(program, option)| *program == name && *option == pair[0])
-                })
-                .map(|pair| pair[1].to_owned()),
-        );
-        for (_, marks) in MARKED.iter().filter(|(program, _)| *program == name) {
-            scripts.extend(
-                texts
-                    .iter()
-                    .filter_map(|text| marks.iter().find_map(|mark| text.strip_prefix(mark)))
-                    .map(str::to_owned),
-            );
-        }
-        if name == "sed" {
-            scripts.extend(texts.iter().filter_map(|text| sed_command(text)));
-        }
-        if name == "git" {
-            let run = texts
-                .windows(2)
-                .position(|pair| matches!(pair, ["bisect", "run"] | ["submodule", "foreach"]));
-            scripts.extend(run.map(|at| {
-                texts[at + 2..]
-                    .iter()
-                    .filter(|text| **text != "--recursive")
-                    .copied()
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            }));
-            for pair in texts.windows(2) {
-                if pair[0] == "-c"
-                    && let Some((key, value)) = pair[1].split_once('=')
-                {
-                    let key = key.to_ascii_lowercase();
-                    if let Some(script) = value.strip_prefix('!').filter(|_| key.starts_with("alias.")) {
-                        scripts.push(script.to_owned());
-                    } else if matches!(
-                        key.as_str(),
-                        "core.sshcommand"
-                            | "core.pager"
-                            | "core.editor"
-                            | "core.fsmonitor"
-                            | "sequence.editor"
-                    ) {
-                        scripts.push(value.to_owned());
-                    }
-                }
-            }
-        }
-        scripts.extend(
-            part.assignments
-                .iter()
-                .filter(|(name, _)| COMMAND_VARIABLES.contains(&name.as_str()))
-                .map(|(_, value)| value.text.clone()),
-        );
-        for script in scripts.iter().filter(|script| !script.trim().is_empty()) {
-            self.subshell_script(script);
         }
     }
 
@@ -375,12 +238,6 @@ fn literal_input(walk: &Walk, part: &Part) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// The command of GNU sed's `e`, alone or behind an address: `e id`, `1e id`, `$e id`.
-fn sed_command(script: &str) -> Option<String> {
-    let rest = script.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ','));
-    rest.strip_prefix("e ").map(str::to_owned)
 }
 
 impl Code {
