@@ -24,10 +24,13 @@ mod peer;
 mod rate;
 mod server;
 mod session;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -54,6 +57,30 @@ pub enum Nudge {
     Interrupt(SessionId),
 }
 
+/// How long and how many: what one caller may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// Connections at once; more wait in the kernel's queue.
+    pub connections: usize,
+    /// Time to send a request's head, and to stay idle between two requests.
+    pub head: Duration,
+    /// Time for one request, its body included; an event stream has begun by then.
+    pub request: Duration,
+    /// Time that open requests have when the server is to end.
+    pub drain: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            connections: 512,
+            head: Duration::from_secs(15),
+            request: Duration::from_secs(30),
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
 /// What the API is made of.
 pub struct ApiParts {
     /// The store.
@@ -66,14 +93,17 @@ pub struct ApiParts {
     pub models: Vec<String>,
     /// Where nudges go.
     pub nudges: mpsc::Sender<Nudge>,
+    /// How long and how many.
+    pub patience: Patience,
     /// Cancelled when the server is to end.
     pub drain: CancellationToken,
 }
 
-/// Serves the API on a listener until `parts.drain` is cancelled and open requests have ended (at most 10 s).
+/// Serves the API on a listener until `parts.drain` is cancelled and open requests have ended (at most
+/// `parts.patience.drain`).
 pub async fn serve(listener: TcpListener, parts: ApiParts) {
-    let drain = parts.drain.clone();
-    server::serve(listener, router(Api::new(parts)), drain).await;
+    let (patience, drain) = (parts.patience, parts.drain.clone());
+    server::serve(listener, router(Api::new(parts)), patience, drain).await;
 }
 
 /// What every route shares.
@@ -84,6 +114,7 @@ struct Api {
     token: Arc<TokenDigest>,
     models: Arc<[String]>,
     nudges: mpsc::Sender<Nudge>,
+    request_timeout: Duration,
     drain: CancellationToken,
     rates: Arc<Rates>,
     failures: Arc<AtomicU64>,
@@ -98,6 +129,7 @@ impl Api {
             token: Arc::new(TokenDigest::of(parts.token.expose_secret())),
             models: parts.models.into(),
             nudges: parts.nudges,
+            request_timeout: parts.patience.request,
             drain: parts.drain,
             rates: Arc::default(),
             failures: Arc::default(),

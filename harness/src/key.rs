@@ -53,7 +53,8 @@ pub fn leave_environment() -> Result<(), KeyError> {
     }
     let mut arguments = std::env::args_os();
     let name = arguments.next().unwrap_or_else(|| OsString::from("mooring"));
-    let mut command = Command::new("/proc/self/exe");
+    let own = std::env::current_exe().map_err(KeyError::Pipe)?;
+    let mut command = Command::new(own);
     command.arg0(name).env_remove(KEY_VARIABLE);
     let mut arguments = arguments.peekable();
     if !key.is_empty() && arguments.peek().is_some_and(|first| first == "serve") {

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{AgentParts, AgentSettings, Runs};
 use crate::environment::{EnvironmentResolver, LocalSettings};
-use crate::http::{self, ApiParts, Nudge};
+use crate::http::{self, ApiParts, Nudge, Patience};
 use crate::key::KEY_VARIABLE;
 use crate::model::{ModelClient, ModelConfig, ModelTiming};
 use crate::state::StateFolder;
@@ -157,6 +157,7 @@ impl Harness {
             token,
             models,
             nudges,
+            patience: Patience::default(),
             drain: drain.clone(),
         };
         tasks.spawn(http::serve(listener, parts));
@@ -292,7 +293,7 @@ async fn expire(store: Store, nudges: mpsc::Sender<Nudge>, drain: CancellationTo
                 }
             }
             Err(error) => {
-                tracing::error!(error = &error as &dyn std::error::Error, "cannot expire questions")
+                tracing::error!(error = &error as &dyn std::error::Error, "cannot expire questions");
             }
         }
     }

@@ -7,6 +7,9 @@ use serde_json::json;
 use crate::environment::ResolveError;
 use crate::store::StoreError;
 
+/// Characters of a message: some name a part of the request, and that part can be long.
+const MAX_MESSAGE_CHARACTERS: usize = 300;
+
 /// An answer that is not what was asked for.
 #[derive(Debug)]
 pub(crate) struct ApiError {
@@ -20,7 +23,11 @@ pub(crate) struct ApiError {
 impl ApiError {
     /// An error that stays the same however often the request is repeated.
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), retryable: false, retry_after_seconds: None }
+        let mut message = message.into();
+        if let Some((end, _)) = message.char_indices().nth(MAX_MESSAGE_CHARACTERS) {
+            message.truncate(end);
+        }
+        Self { status, code, message, retryable: false, retry_after_seconds: None }
     }
 
     /// A field of the request that is wrong.

@@ -1,7 +1,7 @@
 //! Who calls, and what that caller may ask for. Every request passes here first.
 
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
@@ -14,12 +14,11 @@ use super::Api;
 use super::error::ApiError;
 use super::peer::{Ends, user_of};
 use super::rate::Payer;
+use super::server::Connection;
 use crate::session::Creator;
 
 /// Bytes of all header names and values together.
 const MAX_HEADER_BYTES: usize = 16 * 1024;
-/// Time for one request, its body included; an event stream has begun by then.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Who a request speaks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +60,7 @@ pub(crate) async fn gate(State(api): State<Api>, request: Request, next: Next) -
         Ok(caller) => {
             parts.extensions.insert(caller);
             let request = Request::from_parts(parts, body);
-            match tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await {
+            match tokio::time::timeout(api.request_timeout, next.run(request)).await {
                 Ok(response) => response,
                 Err(_) => ApiError::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the request took too long")
                     .retryable()
@@ -79,14 +78,17 @@ async fn admit(api: &Api, request: &Parts) -> Result<Caller, ApiError> {
     check_host(&request.uri, &request.headers)?;
     let shown = match bearer(&request.headers) {
         Shown::Token(token) if api.token.matches(&TokenDigest::of(token)) => {
+            if let Some(connection) = request.extensions.get::<Connection>() {
+                connection.prove();
+            }
             pay(api, Payer::Person)?;
             return Ok(Caller::Person);
         }
         Shown::Token(_) | Shown::Unreadable => "a token that is not this server's",
         Shown::Nothing => "no token",
     };
-    let user = match request.extensions.get::<Ends>().copied() {
-        Some(ends) => caller_user(ends).await,
+    let user = match request.extensions.get::<Connection>() {
+        Some(connection) => caller_user(connection.ends).await,
         None => None,
     };
     pay(api, user.map_or(Payer::Unknown, Payer::User))?;

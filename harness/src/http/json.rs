@@ -103,13 +103,11 @@ impl Fields {
     /// Takes a whole number within `range`.
     pub(crate) fn number(&mut self, name: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, ApiError> {
         let Some(value) = self.take(name) else { return Ok(None) };
-        match value.as_u64().filter(|number| range.contains(number)) {
-            Some(number) => Ok(Some(number)),
-            None => {
-                let wrong = format!("must be a whole number from {} to {}", range.start(), range.end());
-                Err(self.wrong(name, &wrong))
-            }
+        if let Some(number) = value.as_u64().filter(|number| range.contains(number)) {
+            return Ok(Some(number));
         }
+        let wrong = format!("must be a whole number from {} to {}", range.start(), range.end());
+        Err(self.wrong(name, &wrong))
     }
 
     /// Takes an object.

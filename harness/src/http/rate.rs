@@ -46,7 +46,7 @@ impl Rates {
         let (size, per_second) = payer.allowance();
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= MAX_BUCKETS && !buckets.contains_key(&payer) {
-            buckets.retain(|_, bucket| now.duration_since(bucket.filled) < Duration::from_secs(60));
+            buckets.retain(|_, bucket| now.duration_since(bucket.filled) < Duration::from_mins(1));
         }
         let bucket = buckets.entry(payer).or_insert(Bucket { left: size, filled: now });
         let passed = now.saturating_duration_since(bucket.filled).as_secs_f64();

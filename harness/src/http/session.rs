@@ -71,7 +71,9 @@ pub(crate) async fn get(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     ids: PathIds,
+    query: Query,
 ) -> Result<Response, ApiError> {
+    query.none()?;
     let session = api.store.session(ids.session()?).await?;
     // Without the token only what was made without it is there.
     if caller == Caller::SameUser && session.creator != Creator::SameUser {

@@ -140,7 +140,7 @@ impl Default for Limits {
             tool_calls: 500,
             tokens: 4_000_000,
             failures: 5,
-            wall_time: Duration::from_secs(24 * 60 * 60),
+            wall_time: Duration::from_hours(24),
         }
     }
 }

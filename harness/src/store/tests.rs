@@ -96,7 +96,7 @@ async fn asked(fixture: &Fixture) -> (SessionId, Lease, Approval) {
     let lease = fixture.lease(session).await;
     let mut write = fixture.store.write(&lease).await.expect("write");
     write.start_run(run).await.expect("start");
-    let expires_at = write.now() + Duration::from_secs(60);
+    let expires_at = write.now() + Duration::from_mins(1);
     let approval = write.create_approval(&question(run, expires_at)).await.expect("ask");
     write.set_waiting(run, true).await.expect("wait");
     write.commit().await.expect("commit");
@@ -293,7 +293,7 @@ async fn a_permission_means_nothing_in_another_session() {
 async fn an_answer_that_comes_too_late_changes_nothing() {
     let fixture = Fixture::new().await;
     let (session, _, approval) = asked(&fixture).await;
-    fixture.time.pass(Duration::from_secs(60));
+    fixture.time.pass(Duration::from_mins(1));
     let late = fixture.store.decide(approval.id, Answer::Allow, "owner").await;
     assert!(matches!(late, Err(StoreError::NotPending { state: ApprovalState::Expired })));
     assert_eq!(fixture.store.expire_due_approvals().await.expect("expire"), [session]);

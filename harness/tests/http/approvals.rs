@@ -11,7 +11,7 @@ use crate::wire::Server;
 async fn asked(server: &Server) -> (Store, Lease, String) {
     let session: SessionId = server.session(r#"{"profile":"no-fs"}"#).await.parse().expect("id");
     let store = server.store().await;
-    let lease = store.acquire_lease(session, "test", Duration::from_secs(600)).await.expect("lease");
+    let lease = store.acquire_lease(session, "test", Duration::from_mins(10)).await.expect("lease");
     let run = store.post_message(session, &Origin::Owner, "push it").await.expect("post").run;
     let mut write = store.write(&lease).await.expect("write");
     write.start_run(run).await.expect("start");
@@ -22,7 +22,7 @@ async fn asked(server: &Server) -> (Store, Lease, String) {
         arguments: r#"{"command":"git push"}"#.to_owned(),
         digest: "0".repeat(64),
         question: serde_json::json!({ "reason": "it leaves this machine" }),
-        expires_at: write.now() + Duration::from_secs(600),
+        expires_at: write.now() + Duration::from_mins(10),
     };
     let approval = write.create_approval(&new).await.expect("ask");
     write.set_waiting(run, true).await.expect("wait");

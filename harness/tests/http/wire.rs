@@ -1,5 +1,6 @@
 //! A harness that serves, and a client that sends exactly what it is told.
 
+use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -82,9 +83,9 @@ impl Server {
     pub(crate) async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
         let mut request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         for (name, value) in headers {
-            request.push_str(&format!("{name}: {value}\r\n"));
+            write!(request, "{name}: {value}\r\n").expect("text");
         }
-        request.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+        write!(request, "Content-Length: {}\r\n\r\n{body}", body.len()).expect("text");
         raw(self.address(), request.as_bytes()).await
     }
 
