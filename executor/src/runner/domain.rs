@@ -78,31 +78,47 @@ pub(super) fn scopes() -> Result<OwnedFd, DomainError> {
     finish(created)
 }
 
-/// Domain B, a command's: the system folders, `read_write` and `read_only`, and scopes of its own.
-pub(super) fn files(abi: u32, read_write: &[Vec<u8>], read_only: &[Vec<u8>]) -> Result<OwnedFd, DomainError> {
-    let rules = Rules::of(abi);
-    let mut ruleset = Ruleset::default()
-        .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(rules.handled)?
-        .scope(Scope::from_all(ABI::V6))?
-        .create()?;
-    for folder in SYSTEM_FOLDERS {
-        ruleset = grant(ruleset, open_system(folder)?, rules.execute)?;
+/// Domain B, a command's, with all that every command gets. Made before a command is there, so that it costs no time.
+pub(super) struct Draft {
+    rules: Rules,
+    ruleset: RulesetCreated,
+}
+
+impl Draft {
+    /// The system folders and devices, and scopes of its own.
+    pub(super) fn new(abi: u32) -> Result<Self, DomainError> {
+        let rules = Rules::of(abi);
+        let mut ruleset = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(rules.handled)?
+            .scope(Scope::from_all(ABI::V6))?
+            .create()?;
+        let system =
+            [(SYSTEM_FOLDERS, rules.execute), (READABLE_FOLDERS, rules.read), (DEVICES, rules.device)];
+        for (paths, access) in system {
+            for path in paths {
+                ruleset = grant(ruleset, open_system(path)?, access)?;
+            }
+        }
+        Ok(Self { rules, ruleset })
     }
-    for folder in READABLE_FOLDERS {
-        ruleset = grant(ruleset, open_system(folder)?, rules.read)?;
+
+    /// The finished ruleset of one command.
+    pub(super) fn finish(
+        self,
+        read_write: &[Vec<u8>],
+        read_only: &[Vec<u8>],
+    ) -> Result<OwnedFd, DomainError> {
+        let Self { rules, mut ruleset } = self;
+        for path in read_only {
+            ruleset = grant(ruleset, open_granted(path)?, rules.execute)?;
+        }
+        for path in read_write {
+            let folder = open_granted(path)?.ok_or_else(|| DomainError::Open(Errno::NOENT.into()))?;
+            ruleset = grant(ruleset, Some(folder), rules.write)?;
+        }
+        finish(ruleset)
     }
-    for device in DEVICES {
-        ruleset = grant(ruleset, open_system(device)?, rules.device)?;
-    }
-    for path in read_only {
-        ruleset = grant(ruleset, open_granted(path)?, rules.execute)?;
-    }
-    for path in read_write {
-        let folder = open_granted(path)?.ok_or_else(|| DomainError::Open(Errno::NOENT.into()))?;
-        ruleset = grant(ruleset, Some(folder), rules.write)?;
-    }
-    finish(ruleset)
 }
 
 /// What is handled and granted under one ABI.

@@ -62,7 +62,12 @@ pub(super) fn receive(socket: impl AsFd) -> Result<Packet, Errno> {
 
 /// A memory file with these contents that nobody can change any more.
 pub(super) fn sealed(name: &str, parts: &[&[u8]]) -> Result<OwnedFd, Errno> {
-    let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    // Never to be executed; kernels before 6.3 do not know the flag, later ones may insist on it (sysctl vm.memfd_noexec).
+    let file = match memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
+        Err(Errno::INVAL) => memfd_create(name, flags)?,
+        other => other?,
+    };
     for part in parts {
         let mut rest = *part;
         while !rest.is_empty() {

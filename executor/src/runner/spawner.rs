@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use prost::Message;
@@ -17,9 +17,9 @@ use super::packet::{self, Packet};
 use super::privilege;
 use super::seccomp;
 use super::spec::{Capabilities, End, EndKind, NotStarted};
-use super::supervisor::{Ground, Job, supervise};
+use super::supervisor::{Ground, supervise};
 use super::tree;
-use super::wire::{Empty, Ended, Event, Hello, MAX_BODY_BYTES, News, Order, Request, StartBody, StartOrder};
+use super::wire::{Empty, Ended, Event, Hello, News, Order, Request};
 
 /// How much likelier than the runner a command is for the memory killer, in thousandths of memory (proc_pid_oom_score_adj(5)).
 const OOM_SCORE_ABOVE_RUNNER: i32 = 200;
@@ -36,9 +36,19 @@ pub(super) struct Runner {
     ground: Ground,
     confinable: bool,
     supervised: Vec<Supervised>,
+    spare: Option<Spare>,
+    replenish: bool,
     /// Commands whose supervisor died first; gone once no orphan is left.
     orphaned: Vec<u64>,
     news: VecDeque<Vec<u8>>,
+    /// The link is closed.
+    leaving: bool,
+}
+
+/// A supervisor that waits for its start.
+struct Spare {
+    pid: i32,
+    socket: OwnedFd,
 }
 
 struct Supervised {
@@ -91,8 +101,11 @@ impl Runner {
             ground,
             confinable: capabilities.scoped && capabilities.seccomp,
             supervised: Vec::new(),
+            spare: None,
+            replenish: true,
             orphaned: Vec::new(),
             news: VecDeque::new(),
+            leaving: false,
         };
         runner.tell(0, News::Hello(Hello::from(capabilities)));
         Ok(runner)
@@ -106,6 +119,7 @@ impl Runner {
 
     /// False when the link is closed.
     fn turn(&mut self) -> bool {
+        self.keep_spare();
         self.wait(true, if self.orphaned.is_empty() { None } else { Some(WALK_INTERVAL) });
         if kernel::drain_signals(&self.signals).contains(&libc::SIGTERM) {
             return false;
@@ -133,7 +147,7 @@ impl Runner {
         loop {
             match packet::receive(&self.link) {
                 Err(Errno::AGAIN) => return true,
-                Ok(packet) if !packet.bytes.is_empty() => self.obey(packet),
+                Ok(packet) if !packet.bytes.is_empty() => self.obey(&packet),
                 Ok(_) => return false,
                 Err(error) => {
                     tracing::error!(%error, "the link cannot be read");
@@ -143,14 +157,14 @@ impl Runner {
         }
     }
 
-    fn obey(&mut self, packet: Packet) {
+    fn obey(&mut self, packet: &Packet) {
         let Ok(Request { command, order: Some(order) }) = Request::decode(packet.bytes.as_slice()) else {
             tracing::error!("an order makes no sense");
             return;
         };
         match order {
-            Order::Start(start) => {
-                if let Err(error) = self.start(command, start, packet.descriptors) {
+            Order::Start(_) => {
+                if let Err(error) = self.start(command, packet) {
                     tracing::error!(command, %error, "a command could not be prepared");
                     self.refuse(command);
                 }
@@ -159,23 +173,53 @@ impl Runner {
         }
     }
 
-    fn start(&mut self, command: u64, start: StartOrder, descriptors: Vec<OwnedFd>) -> anyhow::Result<()> {
+    /// Passes a start on to a supervisor as it came, unread: the runner never holds what a command is started with.
+    fn start(&mut self, command: u64, packet: &Packet) -> anyhow::Result<()> {
         anyhow::ensure!(self.confinable, "the kernel cannot confine signals");
-        let job = job(start, descriptors)?;
+        self.replenish = true;
+        let descriptors: Vec<BorrowedFd<'_>> = packet.descriptors.iter().map(AsFd::as_fd).collect();
+        loop {
+            let (spare, fresh) = match self.spare.take() {
+                Some(spare) => (spare, false),
+                None => (self.fork_supervisor()?, true),
+            };
+            match packet::send(&spare.socket, &packet.bytes, &descriptors) {
+                Ok(()) => {
+                    self.supervised.push(Supervised {
+                        command,
+                        pid: spare.pid,
+                        socket: Some(spare.socket),
+                        ended: false,
+                        gone: false,
+                        since: Instant::now(),
+                    });
+                    return Ok(());
+                }
+                // It was killed while it waited.
+                Err(_) if !fresh => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    /// Has the next supervisor ready before it is needed. One that dies unused is replaced with the next start only.
+    fn keep_spare(&mut self) {
+        if !std::mem::take(&mut self.replenish) || self.spare.is_some() || !self.confinable {
+            return;
+        }
+        match self.fork_supervisor() {
+            Ok(spare) => self.spare = Some(spare),
+            Err(error) => tracing::warn!(%error, "no supervisor in reserve"),
+        }
+    }
+
+    fn fork_supervisor(&self) -> anyhow::Result<Spare> {
         let kind = SocketType::SEQPACKET;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)?;
         match kernel::fork()? {
-            Fork::Child => supervise(&self.ground, job, &theirs),
-            Fork::Parent(pid) => self.supervised.push(Supervised {
-                command,
-                pid,
-                socket: Some(ours),
-                ended: false,
-                gone: false,
-                since: Instant::now(),
-            }),
+            Fork::Child => supervise(&self.ground, &theirs),
+            Fork::Parent(pid) => Ok(Spare { pid, socket: ours }),
         }
-        Ok(())
     }
 
     fn refuse(&mut self, command: u64) {
@@ -228,12 +272,14 @@ impl Runner {
 
     fn reap(&mut self) {
         while let Reaped::Child(pid, _) = kernel::reap() {
+            self.spare.take_if(|spare| spare.pid == pid);
             let Some(index) = self.supervised.iter().position(|supervised| supervised.pid == pid) else {
                 continue;
             };
             self.hear(index);
             let dead = self.supervised.swap_remove(index);
-            if dead.gone {
+            // In a farewell nobody listens to supervisors any more, and all that is left is ended in any case.
+            if dead.gone || self.leaving {
                 continue;
             }
             tracing::error!(command = dead.command, "a supervisor died before its command");
@@ -263,7 +309,8 @@ impl Runner {
     }
 
     fn supervisors(&self) -> Vec<i32> {
-        self.supervised.iter().map(|supervised| supervised.pid).collect()
+        let spare = self.spare.iter().map(|spare| spare.pid);
+        self.supervised.iter().map(|supervised| supervised.pid).chain(spare).collect()
     }
 
     fn tell(&mut self, command: u64, news: News) {
@@ -283,6 +330,8 @@ impl Runner {
 
     /// Ends all supervisors, which end their trees, then whatever is left.
     fn farewell(mut self) -> bool {
+        self.leaving = true;
+        self.spare = None;
         for supervised in &mut self.supervised {
             supervised.socket = None;
         }
@@ -297,24 +346,26 @@ impl Runner {
             if let Err(error) = tree::end_all_below(&[]) {
                 tracing::error!(%error, "the processes of the system cannot be listed");
             }
-            match kernel::reap() {
-                Reaped::Empty => return true,
-                Reaped::Child(..) => {}
-                Reaped::None if Instant::now() >= patience => return false,
-                Reaped::None => self.wait(false, Some(WALK_INTERVAL)),
+            if reap_all() == Reaped::Empty {
+                return true;
             }
+            if Instant::now() >= patience {
+                return false;
+            }
+            self.wait(false, Some(WALK_INTERVAL));
+            kernel::drain_signals(&self.signals);
         }
     }
 }
 
-fn job(start: StartOrder, descriptors: Vec<OwnedFd>) -> anyhow::Result<Job> {
-    let mut descriptors = descriptors.into_iter();
-    let mut next = || descriptors.next().ok_or(Errno::BADMSG);
-    let body = packet::read_sealed(&next()?, MAX_BODY_BYTES)?;
-    let (cwd, stdout, stderr) = (next()?, next()?, next()?);
-    let stdin = if start.stdin { Some(next()?) } else { None };
-    let text = if start.text { Some(next()?) } else { None };
-    Ok(Job { body: StartBody::decode(body.as_slice())?, cwd, stdout, stderr, stdin, text })
+/// Reaps every child that has ended; says whether others live.
+fn reap_all() -> Reaped {
+    loop {
+        let reaped = kernel::reap();
+        if !matches!(reaped, Reaped::Child(..)) {
+            return reaped;
+        }
+    }
 }
 
 fn oom_score_of_commands() -> io::Result<Vec<u8>> {

@@ -10,19 +10,21 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
 use self::course::{Course, Move};
-use super::domain;
+use super::domain::Draft;
 use super::image::Image;
 use super::kernel::{self, Fork, Reaped};
 use super::launch::{Failure, Launch, REPORT_BYTES, Step};
 use super::memory::Counter;
-use super::packet;
+use super::packet::{self, Packet};
 use super::scope::Scope;
 use super::spec::NotStarted;
 use super::tree;
-use super::wire::{Empty, Event, News, Order, Request, StartBody};
+use super::wire::{Empty, Event, MAX_BODY_BYTES, News, Order, Request, StartBody};
 
 /// How often processes are counted.
 const CENSUS_INTERVAL: Duration = Duration::from_millis(100);
+/// A count that takes long, of a tree without a limit, is followed by so many times as long without one.
+const CENSUS_REST: u32 = 4;
 
 /// What the runner made once for all supervisors, which inherit it.
 pub(super) struct Ground {
@@ -35,19 +37,28 @@ pub(super) struct Ground {
 }
 
 /// One start as it arrived.
-pub(super) struct Job {
-    pub(super) body: StartBody,
-    pub(super) cwd: OwnedFd,
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
-    pub(super) stdin: Option<OwnedFd>,
-    pub(super) text: Option<OwnedFd>,
+struct Job {
+    body: StartBody,
+    cwd: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    stdin: Option<OwnedFd>,
+    text: Option<OwnedFd>,
 }
 
-/// Runs one command to the end of everything it started. Called in a fork of the runner, whose descriptors are closed
-/// here; `runner` is this supervisor's end of their socket pair.
-pub(super) fn supervise(ground: &Ground, job: Job, runner: &OwnedFd) -> ! {
-    match begin(ground, job, runner) {
+/// All that can be done before the command is known.
+struct Ready {
+    scope: Scope,
+    signals: OwnedFd,
+    draft: Draft,
+}
+
+/// Prepares itself, waits for one start, and runs that command to the end of everything it started. Called in a fork of the
+/// runner, whose descriptors are closed here; `runner` is this supervisor's end of their socket pair.
+pub(super) fn supervise(ground: &Ground, runner: &OwnedFd) -> ! {
+    let ready = prepare(ground, runner);
+    let Some(packet) = await_order(runner) else { kernel::exit_now(0) };
+    match ready.and_then(|ready| begin(ground, ready, packet, runner)) {
         Ok(mut supervisor) => supervisor.follow(),
         Err(error) => {
             tracing::error!(%error, "a command could not be prepared");
@@ -56,6 +67,41 @@ pub(super) fn supervise(ground: &Ground, job: Job, runner: &OwnedFd) -> ! {
     }
     tell(runner, News::Gone(Empty {}));
     kernel::exit_now(0)
+}
+
+fn prepare(ground: &Ground, runner: &OwnedFd) -> anyhow::Result<Ready> {
+    let kept = [runner, &ground.scopes, &ground.null].map(AsRawFd::as_raw_fd);
+    let counter = ground.counter.iter().map(|counter| counter.file().as_raw_fd());
+    kernel::close_all_except(&kept.into_iter().chain(counter).collect::<Vec<RawFd>>())?;
+    kernel::adopt_orphans()?;
+    let scope = Scope::enter(&ground.scopes, ground.runner)?;
+    let signals = kernel::receive_signals(&[libc::SIGCHLD])?;
+    Ok(Ready { scope, signals, draft: Draft::new(ground.abi)? })
+}
+
+/// `None` once the runner is gone or wants no more commands.
+fn await_order(runner: &OwnedFd) -> Option<Packet> {
+    loop {
+        let mut descriptors = [PollFd::from_borrowed_fd(runner.as_fd(), PollFlags::IN)];
+        kernel::await_any(&mut descriptors, None).ok()?;
+        match packet::receive(runner) {
+            Err(Errno::AGAIN) => {}
+            received => return received.ok().filter(|packet| !packet.bytes.is_empty()),
+        }
+    }
+}
+
+fn job(packet: Packet) -> anyhow::Result<Job> {
+    let Some(Order::Start(start)) = Request::decode(packet.bytes.as_slice())?.order else {
+        anyhow::bail!("the first order is no start");
+    };
+    let mut descriptors = packet.descriptors.into_iter();
+    let mut next = || descriptors.next().ok_or(Errno::BADMSG);
+    let body = packet::read_sealed(&next()?, MAX_BODY_BYTES)?;
+    let (cwd, stdout, stderr) = (next()?, next()?, next()?);
+    let stdin = if start.stdin { Some(next()?) } else { None };
+    let text = if start.text { Some(next()?) } else { None };
+    Ok(Job { body: StartBody::decode(body.as_slice())?, cwd, stdout, stderr, stdin, text })
 }
 
 struct Supervisor<'a> {
@@ -75,55 +121,43 @@ struct Supervisor<'a> {
     alone: bool,
 }
 
-fn begin<'a>(ground: &'a Ground, job: Job, runner: &'a OwnedFd) -> anyhow::Result<Supervisor<'a>> {
-    kernel::close_all_except(&inherited(ground, &job, runner))?;
-    kernel::adopt_orphans()?;
-    let scope = Scope::enter(&ground.scopes, ground.runner)?;
-    let signals = kernel::receive_signals(&[libc::SIGCHLD])?;
-    let domain = domain::files(ground.abi, &job.body.read_write, &job.body.read_only)?;
+fn begin<'a>(
+    ground: &'a Ground,
+    ready: Ready,
+    packet: Packet,
+    runner: &'a OwnedFd,
+) -> anyhow::Result<Supervisor<'a>> {
+    let job = job(packet)?;
+    let domain = ready.draft.finish(&job.body.read_write, &job.body.read_only)?;
     let image = Image::new(&job.body, job.text.is_some()).ok_or(Errno::INVAL)?;
     let kills_at_start = ground.counter.as_ref().and_then(Counter::read);
     let started = Instant::now();
-    let (main, report) = launch(ground, job.text.as_ref(), &job, &domain, &image)?;
-    let body = &job.body;
-    let timeout = body.timeout_millis.map(Duration::from_millis);
+    let (main, report) = launch(ground, &job, &domain, &image)?;
+    let timeout = job.body.timeout_millis.map(Duration::from_millis);
     Ok(Supervisor {
         runner,
         ground,
-        scope,
-        signals,
+        scope: ready.scope,
+        signals: ready.signals,
         report: Some(report),
         main,
-        course: Course::new(started, timeout, body.background),
+        course: Course::new(started, timeout, job.body.background),
         kills_at_start,
-        process_limit: body.process_limit,
+        process_limit: job.body.process_limit,
         next_census: started + CENSUS_INTERVAL,
         processes: 0,
         alone: false,
     })
 }
 
-fn inherited(ground: &Ground, job: &Job, runner: &OwnedFd) -> Vec<RawFd> {
-    let always = [runner, &ground.scopes, &ground.null, &job.cwd, &job.stdout, &job.stderr];
-    let sometimes = job.stdin.iter().chain(&job.text).map(AsRawFd::as_raw_fd);
-    let counter = ground.counter.iter().map(|counter| counter.file().as_raw_fd());
-    always.into_iter().map(AsRawFd::as_raw_fd).chain(sometimes).chain(counter).collect()
-}
-
 /// Forks the command. Its descriptors are moved out of the way of 0 to 3 first; the copies close with this function.
-fn launch(
-    ground: &Ground,
-    text: Option<&OwnedFd>,
-    job: &Job,
-    domain: &OwnedFd,
-    image: &Image,
-) -> anyhow::Result<(i32, OwnedFd)> {
+fn launch(ground: &Ground, job: &Job, domain: &OwnedFd, image: &Image) -> anyhow::Result<(i32, OwnedFd)> {
     let (report, failed) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     let stdin = kernel::raised(job.stdin.as_ref().unwrap_or(&ground.null))?;
     let (stdout, stderr) = (kernel::raised(&job.stdout)?, kernel::raised(&job.stderr)?);
     let (cwd, domain, failed) =
         (kernel::raised(&job.cwd)?, kernel::raised(domain)?, kernel::raised(&failed)?);
-    let text = text.map(kernel::raised).transpose()?;
+    let text = job.text.as_ref().map(kernel::raised).transpose()?;
     let launch = Launch {
         stdin: stdin.as_raw_fd(),
         stdout: stdout.as_raw_fd(),
@@ -251,8 +285,10 @@ impl Supervisor<'_> {
         if now < self.next_census {
             return;
         }
-        self.next_census = now + CENSUS_INTERVAL;
         let census = tree::census(self.process_limit);
+        let counted = Instant::now();
+        self.next_census =
+            counted + CENSUS_INTERVAL.max(counted.saturating_duration_since(now) * CENSUS_REST);
         if let Some(limit) = self.process_limit.filter(|_| census.over) {
             self.course.exceed(limit);
         }

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use mooring_executor::runner::{End, EndKind, StartError, StartSpec};
 use rustix::process::Signal;
 
-use crate::fixture::{DEADLINE, Identity, World, await_condition, exited, finish, kill, line, within};
+use crate::fixture::{
+    DEADLINE, Identity, World, await_condition, exited, finish, kill, line, parent, within,
+};
 
 /// 20 branches: new sessions, double forks, TERM, HUP and INT ignored, one stopped; then says that it is ready.
 const HOSTILE: &str = r#"
@@ -162,7 +164,7 @@ async fn two_thousand_orphans_leave_no_zombie() {
         let running = world.start(background(world.shell(text))).await;
         assert_eq!(within(running.ended).await.kind, exited(0));
         within(running.gone).await;
-        await_condition(|| world.supervisors().is_empty()).await;
+        await_condition(|| world.supervisors().len() == 1).await;
     }
 }
 
@@ -209,19 +211,31 @@ async fn a_killed_supervisor_leaves_no_process_and_its_command_was_killed() {
         let world = World::new(identity);
         let mut bystander = world.start(background(world.shell("echo ready; sleep 1000"))).await;
         assert_eq!(line(&mut bystander.stdout).await, "ready");
-        let spared = world.supervisors();
+        await_condition(|| world.survivors().len() == 2).await;
+        let spared = world.survivors();
         let mut running = world.start(world.shell(HOSTILE)).await;
         assert_eq!(line(&mut running.stdout).await, "ready");
+        let hostile = world.survivors().into_iter().filter(|pid| !spared.contains(pid));
         let supervisors = world.supervisors();
-        let supervisor = supervisors.iter().find(|pid| !spared.contains(pid)).expect("a second one");
-        kill(*supervisor, Signal::KILL);
+        let mut above = hostile.filter_map(parent);
+        kill(above.find(|pid| supervisors.contains(pid)).expect("the main process has one"), Signal::KILL);
         let outcome = finish(running).await;
         assert_eq!(outcome.end.kind, EndKind::Signalled(9));
-        await_condition(|| world.survivors().len() == 2).await;
-        assert_eq!(world.supervisors(), spared, "the bystander is untouched");
+        await_condition(|| world.survivors().len() == spared.len()).await;
+        assert_eq!(world.survivors(), spared, "the bystander is untouched");
         bystander.control.cancel().await.expect("the runner is there");
         within(bystander.gone).await;
     }
+}
+
+#[tokio::test]
+async fn a_supervisor_that_is_killed_before_its_start_costs_no_command() {
+    let world = World::new(Identity::Own);
+    await_condition(|| world.supervisors().len() == 1).await;
+    kill(world.supervisors()[0], Signal::KILL);
+    await_condition(|| world.supervisors().is_empty()).await;
+    let outcome = world.sh("echo fine").await;
+    assert_eq!((outcome.end.kind, outcome.stdout.as_str()), (exited(0), "fine\n"));
 }
 
 #[tokio::test]

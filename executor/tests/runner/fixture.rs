@@ -169,7 +169,7 @@ impl World {
         await_condition(|| self.survivors().is_empty()).await;
     }
 
-    /// Direct children of the runner: its supervisors.
+    /// Direct children of the runner: its supervisors, one in reserve included.
     pub(crate) fn supervisors(&self) -> Vec<i32> {
         let runner = i32::try_from(self.runner.id()).expect("a process number");
         processes().into_iter().filter(|pid| parent(*pid) == Some(runner)).collect()
@@ -242,7 +242,7 @@ fn processes() -> Vec<i32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-fn parent(pid: i32) -> Option<i32> {
+pub(crate) fn parent(pid: i32) -> Option<i32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
