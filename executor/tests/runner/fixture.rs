@@ -17,7 +17,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
 /// Nothing that a test waits for takes longer, however busy the machine.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 const NOBODY: u32 = 65534;
 
 /// Who runs the runner.
