@@ -21,6 +21,8 @@ mod runs;
 mod session;
 mod settle;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod turn;
 mod work;
 

@@ -12,6 +12,8 @@
 //! a working executor is [`ResolveError::NotReady`], never this process acting on the files itself.
 
 mod executor;
+#[cfg(test)]
+mod fake;
 mod folder;
 mod given;
 mod local;
@@ -19,6 +21,8 @@ mod process;
 mod resolve;
 
 pub use executor::{Executor, StartError};
+#[cfg(test)]
+pub(crate) use fake::FakeExecutor;
 pub use given::{Given, Variable, given};
 pub use local::LocalEnvironment;
 pub use resolve::{Environment, EnvironmentResolver, LocalSettings, ResolveError, SettingsError};

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,9 +49,19 @@ pub enum StartError {
     NotUtf8,
 }
 
+/// Where an executor comes from.
+#[derive(Clone)]
+pub(crate) enum Launch {
+    /// This program, as two processes.
+    Program(PathBuf),
+    /// A test's own process.
+    #[cfg(test)]
+    Within(super::fake::FakeExecutor),
+}
+
 /// What an executor is to become.
 pub(crate) struct Binding<'a> {
-    pub(crate) program: &'a Path,
+    pub(crate) launch: &'a Launch,
     pub(crate) reference: v1::EnvironmentRef,
     pub(crate) epoch: u64,
     pub(crate) state: &'a Path,
@@ -72,6 +82,12 @@ struct Shared {
     boot_id: String,
     root: String,
     confinement: v1::Confinement,
+    tokens: Tokens,
+}
+
+/// The life of both halves.
+#[derive(Debug, Clone, Default)]
+struct Tokens {
     /// Cancelled once either half has ended: nothing new is sent to it.
     gone: CancellationToken,
     /// Asks the owner task to end both halves.
@@ -84,7 +100,33 @@ impl Executor {
     /// Starts a pair and binds it. On any error neither half lives.
     pub(crate) async fn start(binding: Binding<'_>) -> Result<Self, StartError> {
         let request = bind_request(&binding)?;
-        let Halves { serve, run, stream } = start(binding.program).map_err(StartError::Spawn)?;
+        match binding.launch {
+            Launch::Program(program) => {
+                let Halves { serve, run, stream } = start(program).map_err(StartError::Spawn)?;
+                let executor = Self::bind(stream, request, &binding).await?;
+                tokio::spawn(own(serve, run, executor.tokens()));
+                Ok(executor)
+            }
+            #[cfg(test)]
+            Launch::Within(fake) => {
+                let (stream, dead) = fake.start().map_err(StartError::Spawn)?;
+                let executor = Self::bind(stream, request, &binding).await?;
+                let Tokens { gone, stop, reaped } = executor.tokens();
+                tokio::spawn(async move {
+                    tokio::select! { () = dead.cancelled() => {}, () = stop.cancelled() => dead.cancel() }
+                    gone.cancel();
+                    reaped.cancel();
+                });
+                Ok(executor)
+            }
+        }
+    }
+
+    async fn bind(
+        stream: UnixStream,
+        request: v1::BindRequest,
+        binding: &Binding<'_>,
+    ) -> Result<Self, StartError> {
         let channel = connect(stream).await?;
         let mut workspaces = WorkspaceServiceClient::new(channel.clone())
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
@@ -94,21 +136,22 @@ impl Executor {
             Ok(Err(status)) => return Err(StartError::Bind(Box::new(status))),
             Ok(Ok(response)) => response.into_inner(),
         };
-        let shared = Arc::new(Shared {
-            channel,
-            reference: binding.reference,
-            epoch: binding.epoch,
-            boot_id: bound.boot_id,
-            root: bound.workspace.unwrap_or_default().root,
-            confinement: bound.confinement.unwrap_or_default(),
-            gone: CancellationToken::new(),
-            stop: CancellationToken::new(),
-            reaped: CancellationToken::new(),
-        });
-        let tokens = (shared.gone.clone(), shared.stop.clone(), shared.reaped.clone());
-        tracing::info!(boot_id = shared.boot_id, epoch = shared.epoch, "executor bound");
-        tokio::spawn(own(serve, run, tokens));
-        Ok(Self { shared })
+        tracing::info!(boot_id = bound.boot_id, epoch = binding.epoch, "executor bound");
+        Ok(Self {
+            shared: Arc::new(Shared {
+                channel,
+                reference: binding.reference.clone(),
+                epoch: binding.epoch,
+                boot_id: bound.boot_id,
+                root: bound.workspace.unwrap_or_default().root,
+                confinement: bound.confinement.unwrap_or_default(),
+                tokens: Tokens::default(),
+            }),
+        })
+    }
+
+    fn tokens(&self) -> Tokens {
+        self.shared.tokens.clone()
     }
 
     /// Of this executor process. Another one never knew its operations and commands.
@@ -128,18 +171,18 @@ impl Executor {
 
     /// Whether either half has ended.
     pub fn is_gone(&self) -> bool {
-        self.shared.gone.is_cancelled()
+        self.shared.tokens.gone.is_cancelled()
     }
 
     /// Waits until either half has ended. Cancel-safe.
     pub async fn gone(&self) {
-        self.shared.gone.cancelled().await;
+        self.shared.tokens.gone.cancelled().await;
     }
 
     /// Ends both halves, commands included, and waits until they are reaped: at most 12 s, then they are killed.
     pub async fn end(&self) {
-        self.shared.stop.cancel();
-        self.shared.reaped.cancelled().await;
+        self.shared.tokens.stop.cancel();
+        self.shared.tokens.reaped.cancelled().await;
     }
 
     /// The context of a call; `operation` for effects.
@@ -208,7 +251,7 @@ async fn connect(stream: UnixStream) -> Result<Channel, StartError> {
 async fn own(
     mut serve: tokio::process::Child,
     mut run: tokio::process::Child,
-    (gone, stop, reaped): (CancellationToken, CancellationToken, CancellationToken),
+    Tokens { gone, stop, reaped }: Tokens,
 ) {
     tokio::select! {
         status = serve.wait() => tracing::warn!(?status, half = "serve", "executor ended"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use mooring_proto::v1;
 use tokio::sync::Mutex;
 
-use super::executor::{Binding, Executor, StartError};
+use super::executor::{Binding, Executor, Launch, StartError};
 use super::folder::Folder;
 use super::given::Given;
 use super::resolve::ResolveError;
@@ -16,7 +16,7 @@ use crate::store::Store;
 pub struct LocalEnvironment {
     pub(super) reference: EnvironmentRef,
     pub(super) folder: Folder,
-    pub(super) program: PathBuf,
+    pub(super) launch: Launch,
     pub(super) state: PathBuf,
     pub(super) given: Given,
     pub(super) store: Store,
@@ -75,7 +75,7 @@ impl LocalEnvironment {
         self.make_state_parent()?;
         let epoch = self.store.next_environment_epoch(&self.reference).await?;
         let started = Executor::start(Binding {
-            program: &self.program,
+            launch: &self.launch,
             reference: v1::EnvironmentRef {
                 kind: v1::EnvironmentKind::Local.into(),
                 id: self.reference.id.clone(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use super::executor::StartError;
+use super::executor::{Launch, StartError};
 use super::folder::Folder;
 use super::given::{Variable, given};
 use super::local::{Live, LocalEnvironment};
@@ -129,6 +129,8 @@ pub struct EnvironmentResolver {
     store: Store,
     local: Option<LocalSettings>,
     open: Mutex<HashMap<EnvironmentRef, Arc<LocalEnvironment>>>,
+    #[cfg(test)]
+    fake: Option<super::fake::FakeExecutor>,
 }
 
 impl EnvironmentResolver {
@@ -138,7 +140,20 @@ impl EnvironmentResolver {
     /// [`SettingsError`].
     pub fn new(store: Store, local: Option<LocalSettings>) -> Result<Self, SettingsError> {
         let local = local.map(checked).transpose()?;
-        Ok(Self { store, local, open: Mutex::default() })
+        Ok(Self {
+            store,
+            local,
+            open: Mutex::default(),
+            #[cfg(test)]
+            fake: None,
+        })
+    }
+
+    /// The same, with a fake in place of the program.
+    #[cfg(test)]
+    pub(crate) fn with_fake(mut self, fake: super::fake::FakeExecutor) -> Self {
+        self.fake = Some(fake);
+        self
     }
 
     /// The reference for a new session's workspace: the root, or the folder `workspace` inside it (relative to the root,
@@ -189,6 +204,15 @@ impl EnvironmentResolver {
         futures::future::join_all(open.iter().map(|environment| environment.close())).await;
     }
 
+    #[cfg_attr(not(test), expect(clippy::unused_self, reason = "tests put a fake in its place"))]
+    fn launch(&self, local: &LocalSettings) -> Launch {
+        #[cfg(test)]
+        if let Some(fake) = &self.fake {
+            return Launch::Within(fake.clone());
+        }
+        Launch::Program(local.program.clone())
+    }
+
     async fn resolve_local(&self, reference: &EnvironmentRef) -> Result<Arc<LocalEnvironment>, ResolveError> {
         let local = self.local.as_ref().ok_or(ResolveError::NoResolver { kind: reference.kind })?;
         let root = Path::new(&reference.id);
@@ -212,7 +236,7 @@ impl EnvironmentResolver {
             Arc::new(LocalEnvironment {
                 reference: reference.clone(),
                 folder,
-                program: local.program.clone(),
+                launch: self.launch(local),
                 state: local.state.join("environments").join(&reference.revision),
                 given,
                 store: self.store.clone(),
