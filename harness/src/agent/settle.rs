@@ -96,6 +96,9 @@ impl Work<'_> {
                 };
             }
         };
+        let mut write = self.parts.store.write(self.lease).await?;
+        write.set_first_boot(executor.boot_id()).await?;
+        write.commit().await?;
         let (output, _watch) = mpsc::channel(1);
         let lease = self.wire_lease();
         let scene = Scene {
@@ -136,6 +139,7 @@ impl Work<'_> {
             write.consume_approval(approval.id, &self.digest(view, made)).await?;
         }
         write.record_operation(operation, self.run, &made.id, executor.boot_id()).await?;
+        write.set_first_boot(executor.boot_id()).await?;
         write.commit().await?;
         self.perform_effect(view, call, made, operation, &executor).await
     }

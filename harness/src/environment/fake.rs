@@ -111,6 +111,10 @@ impl FakeExecutor {
     /// Starts it; the token is cancelled when it is dead.
     pub(crate) fn start(&self) -> std::io::Result<(UnixStream, CancellationToken)> {
         let (ours, theirs) = UnixStream::pair()?;
+        // Connections live in tasks of their own; only the end of the socket ends them.
+        let theirs = theirs.into_std()?;
+        let socket = theirs.try_clone()?;
+        let theirs = UnixStream::from_std(theirs)?;
         let dead = CancellationToken::new();
         let boot = self.change(|state| {
             state.boots += 1;
@@ -129,6 +133,7 @@ impl FakeExecutor {
                 _ = server => {}
                 () = end.cancelled() => {}
             }
+            let _ = socket.shutdown(std::net::Shutdown::Both);
         });
         Ok((ours, dead))
     }

@@ -54,4 +54,21 @@ impl Write {
         .await?;
         Ok(())
     }
+
+    /// Remembers the first executor process with which the session works, or the first after one was noted as gone.
+    ///
+    /// # Errors
+    /// [`StoreError::Database`].
+    pub async fn set_first_boot(&mut self, boot_id: &str) -> Result<(), StoreError> {
+        let session = self.session_text();
+        sqlx::query(
+            "INSERT INTO session_boots (session_id, boot_id) VALUES ($1, $2) \
+             ON CONFLICT (session_id) DO UPDATE SET boot_id = excluded.boot_id WHERE session_boots.boot_id = ''",
+        )
+        .bind(session)
+        .bind(boot_id)
+        .execute(self.connection())
+        .await?;
+        Ok(())
+    }
 }
