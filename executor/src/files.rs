@@ -57,6 +57,9 @@ use self::stop::Stop;
 use crate::path::WorkspacePath;
 use crate::root::Root;
 
+#[cfg(test)]
+mod tests;
+
 /// Calls that hold a blocking thread at one time.
 const LIGHT_CALLS: usize = 32;
 /// Searches, and edits of large files, that hold a blocking thread at one time.

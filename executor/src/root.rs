@@ -116,7 +116,9 @@ impl Root {
         mode: Mode,
         further: ResolveFlags,
     ) -> Result<OwnedFd, ResolveError> {
-        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+        // openat2(2) refuses every flag that O_PATH would ignore.
+        let terminal = if flags.contains(OFlags::PATH) { OFlags::empty() } else { OFlags::NOCTTY };
+        let flags = flags | OFlags::CLOEXEC | terminal;
         let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | further;
         let mut errno = Errno::AGAIN;
         for _ in 0..RESOLVE_ATTEMPTS {

@@ -109,6 +109,17 @@ struct Search<'a> {
     tally: Tally,
 }
 
+/// One file's place in the answer.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    /// From the workspace root.
+    path: &'a [u8],
+    /// In the order of the answer.
+    index: usize,
+    /// Nothing of it can be in the answer any more.
+    count_only: bool,
+}
+
 impl Inner {
     fn grep(&self, search: &Search<'_>, stop: &Stop) -> Result<GrepAnswer, FileError> {
         let query = search.query;
@@ -131,7 +142,10 @@ impl Inner {
             }
             Kind::Regular => {
                 let path = query.path.without_dots();
-                search.search_one(&mut searcher(query), handle, path.as_bytes(), 0, &found)
+                {
+                    let place = Place { path: path.as_bytes(), index: 0, count_only: false };
+                    search.search_one(&mut searcher(query), handle, place, &found)
+                }
             }
             kind @ (Kind::Link | Kind::Special) => {
                 return Err(FileError::NotRegular { path: query.path.clone(), kind });
@@ -166,14 +180,19 @@ impl Search<'_> {
         let work = || {
             let mut searcher = searcher(self.query);
             loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
+                // Asked before the index is taken: only then do all files that wait come before this one.
+                let count_only = found.is_full();
+                let index = next.fetch_add(1, Ordering::AcqRel);
                 let Some(path) = files.get(index) else { return true };
                 if self.budget.is_spent() {
                     return false;
                 }
                 let full = walk.full_path(path);
                 let complete = match open_regular(walk.base(), path) {
-                    Some(file) => self.search_one(&mut searcher, file, &full, index, found),
+                    Some(file) => {
+                        let place = Place { path: &full, index, count_only };
+                        self.search_one(&mut searcher, file, place, found)
+                    }
                     None => {
                         self.tally.unreadable.add(1);
                         found.skip(index);
@@ -196,15 +215,9 @@ impl Search<'_> {
     }
 
     /// Searches one open file; says whether it came to its end.
-    fn search_one(
-        &self,
-        searcher: &mut Searcher,
-        file: OwnedFd,
-        path: &[u8],
-        index: usize,
-        found: &Found,
-    ) -> bool {
-        let mut sink = FileSink::new(path, self.query, found.is_full());
+    fn search_one(&self, searcher: &mut Searcher, file: OwnedFd, place: Place<'_>, found: &Found) -> bool {
+        let Place { path, index, count_only } = place;
+        let mut sink = FileSink::new(path, self.query, count_only);
         let reader = Watched::new(file, &self.budget);
         let res = searcher.search_reader(&self.matcher, reader, &mut sink);
         if self.budget.is_spent() && res.is_err() {

@@ -167,7 +167,6 @@ impl Executor {
             .max_encoding_message_size(MAX_MESSAGE_BYTES)
     }
 
-    #[expect(dead_code, reason = "for the tests of the file service")]
     pub(crate) fn files(&self) -> FileServiceClient<Channel> {
         FileServiceClient::new(self.channel.clone())
             .max_decoding_message_size(MAX_MESSAGE_BYTES)

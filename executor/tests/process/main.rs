@@ -5,6 +5,7 @@ mod bind;
 mod commands;
 mod ends;
 mod enter;
+mod files;
 mod fixture;
 mod output;
 mod shutdown;

@@ -40,9 +40,9 @@ impl Found {
         Self { max_matches, max_bytes, merged: Mutex::default(), is_full: AtomicBool::new(false) }
     }
 
-    /// Whether files that are begun from now on need only be counted.
+    /// Whether files whose index is taken from now on need only be counted.
     pub(super) fn is_full(&self) -> bool {
-        self.is_full.load(Ordering::Relaxed)
+        self.is_full.load(Ordering::Acquire)
     }
 
     /// A file without lines.
@@ -69,7 +69,7 @@ impl Found {
             || merged.n_sent + merged.waiting_matches > self.max_matches
             || merged.n_bytes + merged.waiting_bytes > self.max_bytes
         {
-            self.is_full.store(true, Ordering::Relaxed);
+            self.is_full.store(true, Ordering::Release);
         }
     }
 
