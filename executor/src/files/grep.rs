@@ -188,17 +188,13 @@ impl Search<'_> {
                     return false;
                 }
                 let full = walk.full_path(path);
-                let complete = match open_regular(walk.base(), path) {
-                    Some(file) => {
-                        let place = Place { path: &full, index, count_only };
-                        self.search_one(&mut searcher, file, place, found)
-                    }
-                    None => {
-                        self.tally.unreadable.add(1);
-                        found.skip(index);
-                        true
-                    }
+                let Some(file) = open_regular(walk.base(), path) else {
+                    self.tally.unreadable.add(1);
+                    found.skip(index);
+                    continue;
                 };
+                let place = Place { path: &full, index, count_only };
+                let complete = self.search_one(&mut searcher, file, place, found);
                 if !complete {
                     return false;
                 }

@@ -178,7 +178,9 @@ impl Inner {
         let stat = rustix::fs::fstat(&file).map_err(|errno| FileError::system(path, errno))?;
         match Kind::of(&stat) {
             Kind::Regular => Ok((file, stat)),
-            kind => Err(FileError::NotRegular { path: path.clone(), kind }),
+            kind @ (Kind::Directory | Kind::Link | Kind::Special) => {
+                Err(FileError::NotRegular { path: path.clone(), kind })
+            }
         }
     }
 

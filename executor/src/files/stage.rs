@@ -6,7 +6,7 @@
 
 mod recovery;
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid, XattrFlags};
@@ -66,7 +66,7 @@ impl Stage {
     ///
     /// # Errors
     /// Any system error of reading or emptying the folder, or when it has no permission to be written.
-    pub fn open(directory: OwnedFd, root: &Root) -> std::io::Result<Self> {
+    pub fn open(directory: impl AsFd, root: &Root) -> std::io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(&directory, ".", flags, Mode::empty())?;
         recovery::recover(&directory, root)?;

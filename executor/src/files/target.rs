@@ -105,7 +105,7 @@ impl Target {
         let stat = rustix::fs::fstat(&file).map_err(|errno| self.system(errno))?;
         match Kind::of(&stat) {
             Kind::Regular => Ok((file, stat)),
-            kind => Err(self.not_regular(kind)),
+            kind @ (Kind::Directory | Kind::Link | Kind::Special) => Err(self.not_regular(kind)),
         }
     }
 

@@ -43,8 +43,8 @@ impl Fixture {
         fs::create_dir_all(outside.path().join("ws-secret")).expect("a folder");
         fs::write(outside.path().join("ws-secret/loot"), "loot").expect("a file");
         let root = Arc::new(Root::open(&tree).expect("the root"));
-        let stage = fs::File::open(stage).expect("the stage").into();
-        let stage = Stage::open(stage, &root).expect("the stage");
+        let stage = fs::File::open(stage).expect("the stage");
+        let stage = Stage::open(&stage, &root).expect("the stage");
         let files = Files::new("w", root, stage, Arc::default());
         Self { outside, tree, files }
     }

@@ -95,9 +95,10 @@ impl Inner {
         };
         stop.check()?;
         let before = rustix::fs::fstat(staged.file()).map_err(|errno| target.system(errno))?;
-        let installed = self.stage.install(staged, target, how).map_err(|error| match error {
-            FileError::System { fault: Fault::AlreadyExists, .. } => FileError::Unread { path: path.clone() },
-            other => other,
+        let installed = self.stage.install(staged, target, how).map_err(|error| {
+            // Somebody created it first: it exists, and this actor has not read it.
+            let is_there = matches!(error, FileError::System { fault: Fault::AlreadyExists, .. });
+            if is_there { FileError::Unread { path: path.clone() } } else { error }
         })?;
         let created = how == Install::Create;
         if content.size <= HASHED_UP_TO_BYTES {

@@ -1,3 +1,4 @@
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,7 +73,7 @@ fn every_way_out_is_refused_and_every_way_round_inside_is_followed() {
         r"..\x",
         "~/x",
     ] {
-        seen.push_str(&format!("{text:?} {:?}\n", code(&root, text)));
+        writeln!(seen, "{text:?} {:?}", code(&root, text)).expect("memory");
     }
     expect![[r#"
         "a/f" Ok(())

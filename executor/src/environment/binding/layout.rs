@@ -104,7 +104,7 @@ impl Layout {
         state::make_private(&tmp)?;
         let stage = state::make_private(&stage)?;
         let root = Arc::new(Root::new(tree, self.tree));
-        let stage = Stage::open(stage, &root)?;
+        let stage = Stage::open(&stage, &root)?;
         rustix::fs::fsync(&state).map_err(std::io::Error::from)?;
 
         let leases = Leases::open(state.try_clone()?)?;

@@ -138,8 +138,8 @@ mod tests {
         collector.finish(true)
     }
 
-    fn truncated(reason: TruncationReason, total: u64, sent: u64, next_offset: u64) -> Option<Truncation> {
-        Some(Truncation { reason, total: Some(total), sent, next_offset })
+    fn truncated(reason: TruncationReason, total: u64, sent: u64, next_offset: u64) -> Truncation {
+        Truncation { reason, total: Some(total), sent, next_offset }
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(collect(&[text], 1, 9, 99), (text.to_vec(), None));
         assert_eq!(
             collect(&[text], 2, 1, 99),
-            (b"two\r\n".to_vec(), truncated(TruncationReason::Count, 3, 1, 3))
+            (b"two\r\n".to_vec(), Some(truncated(TruncationReason::Count, 3, 1, 3)))
         );
         assert_eq!(collect(&[text], 3, 1, 99), (b"three".to_vec(), None));
         assert_eq!(collect(&[text], 4, 1, 99), (Vec::new(), None));
@@ -159,9 +159,9 @@ mod tests {
     #[test]
     fn only_a_line_that_is_too_long_by_itself_is_cut() {
         let bytes = TruncationReason::Bytes;
-        assert_eq!(collect(&[b"one\ntwo\n"], 1, 9, 6), (b"one\n".to_vec(), truncated(bytes, 2, 1, 2)));
-        assert_eq!(collect(&[b"abcdef\nx"], 1, 9, 3), (b"abc".to_vec(), truncated(bytes, 2, 1, 2)));
-        assert_eq!(collect(&["aé".as_bytes()], 1, 9, 2), (b"a".to_vec(), truncated(bytes, 1, 1, 2)));
+        assert_eq!(collect(&[b"one\ntwo\n"], 1, 9, 6), (b"one\n".to_vec(), Some(truncated(bytes, 2, 1, 2))));
+        assert_eq!(collect(&[b"abcdef\nx"], 1, 9, 3), (b"abc".to_vec(), Some(truncated(bytes, 2, 1, 2))));
+        assert_eq!(collect(&["aé".as_bytes()], 1, 9, 2), (b"a".to_vec(), Some(truncated(bytes, 1, 1, 2))));
         assert_eq!(collect(&[b"abc"], 1, 9, 3), (b"abc".to_vec(), None));
     }
 

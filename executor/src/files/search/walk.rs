@@ -41,6 +41,9 @@ struct Pending {
     ignores: Option<Arc<Ignores>>,
 }
 
+/// Names of a directory's entries, with what the directory says they are.
+type Names = Vec<(Vec<u8>, FileType)>;
+
 #[derive(Debug, Default)]
 struct Queue {
     pending: Vec<Pending>,
@@ -133,7 +136,9 @@ impl<'a> Walk<'a> {
         };
         let full = self.full_path(&path);
         let mut present = Present::default();
-        names.iter().for_each(|(name, _)| present.note(name));
+        for (name, _) in &names {
+            present.note(name);
+        }
         let ignores = if self.include_ignored { None } else { Ignores::of(&handle, &full, present, ignores) };
         let (mut files, mut below) = (Vec::new(), Vec::new());
         for (name, file_type) in names {
@@ -153,7 +158,7 @@ impl<'a> Walk<'a> {
         (files, below)
     }
 
-    fn open(&self, path: &[u8]) -> Option<(OwnedFd, Vec<(Vec<u8>, FileType)>)> {
+    fn open(&self, path: &[u8]) -> Option<(OwnedFd, Names)> {
         let path = WorkspacePath::from_bytes(path).ok()?;
         let handle = self.base.open_without_links(&path, OFlags::RDONLY | OFlags::DIRECTORY).ok()?;
         let names = read_names(&handle).ok()?;
@@ -165,13 +170,11 @@ impl<'a> Walk<'a> {
         if file_type != FileType::Unknown {
             return Some(Kind::of_type(file_type));
         }
-        match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Some(Kind::of(&stat)),
-            Err(_) => {
-                self.tally.unreadable.add(1);
-                None
-            }
+        let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+        if stat.is_none() {
+            self.tally.unreadable.add(1);
         }
+        stat.as_ref().map(Kind::of)
     }
 
     fn is_left_out(&self, directory: &[u8], name: &[u8], kind: Kind, ignores: Option<&Ignores>) -> bool {
@@ -220,7 +223,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn read_names(directory: &OwnedFd) -> rustix::io::Result<Vec<(Vec<u8>, FileType)>> {
+fn read_names(directory: &OwnedFd) -> rustix::io::Result<Names> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
         let entry = entry?;

@@ -1,5 +1,6 @@
 //! Reading, listing and describing.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
@@ -46,7 +47,7 @@ async fn lines_of_a_large_file_are_counted_and_its_version_is_whole() {
     let ws = Fixture::new();
     let mut text = String::new();
     for n in 1..=200_000 {
-        text.push_str(&format!("line {n}\n"));
+        writeln!(text, "line {n}").expect("memory");
     }
     ws.put("f", &text);
     let reading = ws.lines("f", 150_000, 2, 1000).await.expect("read");
@@ -95,7 +96,7 @@ async fn a_file_that_grows_or_shrinks_while_it_is_read_is_never_mixed() {
 #[tokio::test]
 async fn images_come_whole_and_other_binaries_are_marked() {
     let ws = Fixture::new();
-    let png = [&b"\x89PNG\r\n\x1a\n"[..], &[b'\n'; 2 << 20]].concat();
+    let png = [&b"\x89PNG\r\n\x1a\n"[..], &vec![b'\n'; 2 << 20]].concat();
     ws.put("small.png", &png[..100]);
     ws.put("large.png", &png);
     ws.put("huge.png", [&png[..8], &vec![0; 10 << 20]].concat());

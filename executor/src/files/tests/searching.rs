@@ -1,5 +1,6 @@
 //! Grep and Glob.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
@@ -24,14 +25,12 @@ fn query(pattern: &str) -> GrepQuery {
 
 async fn grep(ws: &Fixture, query: GrepQuery) -> String {
     let answer = ws.files.grep(query).await.expect("an answer");
-    let mut text: String = answer
-        .lines
-        .iter()
-        .map(|line| {
-            let mark = if line.is_context { '-' } else { ':' };
-            format!("{}{mark}{}{mark}{}\n", crate::path::escape(&line.path), line.line, line.text)
-        })
-        .collect();
+    let mut text = String::new();
+    for line in &answer.lines {
+        let mark = if line.is_context { '-' } else { ':' };
+        let path = crate::path::escape(&line.path);
+        writeln!(text, "{path}{mark}{}{mark}{}", line.line, line.text).expect("memory");
+    }
     text.push_str(&counts(answer.report, answer.truncation));
     text
 }
@@ -39,8 +38,10 @@ async fn grep(ws: &Fixture, query: GrepQuery) -> String {
 async fn glob(ws: &Fixture, pattern: &str, path: &str, include_ignored: bool) -> String {
     let query = GlobQuery::new(pattern, ws.path(path), include_ignored, 1000, TIME).expect("a glob");
     let answer = ws.files.glob(query).await.expect("an answer");
-    let mut text: String =
-        answer.paths.iter().map(|path| format!("{}\n", crate::path::escape(path))).collect();
+    let mut text = String::new();
+    for path in &answer.paths {
+        writeln!(text, "{}", crate::path::escape(path)).expect("memory");
+    }
     text.push_str(&counts(answer.report, answer.truncation));
     text
 }
@@ -58,13 +59,14 @@ fn counts(report: SearchReport, truncation: Option<Truncation>) -> String {
          {special_files_skipped}, unreadable {unreadable_skipped}\n"
     );
     if let Some(truncation) = truncation {
-        text.push_str(&format!("{:?} {} of {:?}\n", truncation.reason, truncation.sent, truncation.total));
+        let Truncation { reason, sent, total, .. } = truncation;
+        writeln!(text, "{reason:?} {sent} of {total:?}").expect("memory");
     }
     text
 }
 
 #[track_caller]
-fn check(seen: &str, expected: Expect) {
+fn check(seen: &str, expected: &Expect) {
     expected.assert_eq(seen);
 }
 
@@ -96,7 +98,7 @@ async fn matches_come_in_order_and_what_was_skipped_is_said() {
     let ws = tree();
     check(
         &grep(&ws, query("SECRET")).await,
-        expect![[r"
+        &expect![[r"
         kept.log:1:SECRET kept
         src.rs:1:SECRET last
         src/deep/lib.rs:1:SECRET two
@@ -106,7 +108,7 @@ async fn matches_come_in_order_and_what_was_skipped_is_said() {
     );
     check(
         &grep(&ws, query("loot")).await,
-        expect![[r"
+        &expect![[r"
         searched 4, binary 1, links 4, special 1, unreadable 0
     "]],
     );
@@ -117,7 +119,7 @@ async fn ignored_and_hidden_files_are_searched_when_asked_for_and_git_only_from_
     let ws = tree();
     check(
         &grep(&ws, GrepQuery { include_ignored: true, ..query("SECRET") }).await,
-        expect![[r"
+        &expect![[r"
         .hidden/f.rs:1:SECRET hidden
         kept.log:1:SECRET kept
         noise.log:1:SECRET noise
@@ -130,7 +132,7 @@ async fn ignored_and_hidden_files_are_searched_when_asked_for_and_git_only_from_
     );
     check(
         &grep(&ws, GrepQuery { path: ws.path(".git"), ..query("SECRET") }).await,
-        expect![[r"
+        &expect![[r"
         .git/config:1:SECRET git
         searched 1, binary 0, links 0, special 0, unreadable 0
     "]],
@@ -149,7 +151,7 @@ async fn a_search_keeps_to_its_folder_glob_case_and_context() {
     };
     check(
         &grep(&ws, narrowed).await,
-        expect![[r"
+        &expect![[r"
         src/deep/lib.rs:1:SECRET two
         src/deep/lib.rs:2:secret three
         searched 2, binary 0, links 1, special 0, unreadable 0
@@ -158,7 +160,7 @@ async fn a_search_keeps_to_its_folder_glob_case_and_context() {
     let one = GrepQuery { path: ws.path("./src/main.rs"), context_lines: 1, ..query("SECRET") };
     check(
         &grep(&ws, one).await,
-        expect![[r"
+        &expect![[r"
         src/main.rs-1-fn main() {
         src/main.rs:2:    // SECRET one
         src/main.rs-3-}
@@ -184,7 +186,7 @@ async fn bounded_answers_are_the_first_lines_and_count_the_rest() {
     }
     check(
         &grep(&ws, GrepQuery { max_matches: 5, ..query("hit") }).await,
-        expect![[r"
+        &expect![[r"
         d0/f000:1:hit
         d0/f000:3:hit
         d0/f007:1:hit
@@ -196,7 +198,7 @@ async fn bounded_answers_are_the_first_lines_and_count_the_rest() {
     );
     check(
         &grep(&ws, GrepQuery { max_bytes: 7, ..query("hit") }).await,
-        expect![[r"
+        &expect![[r"
         d0/f000:1:hit
         d0/f000:3:hit
         searched 300, binary 0, links 0, special 0, unreadable 0
@@ -236,7 +238,7 @@ async fn globs_find_each_file_once_and_cycles_end() {
     let ws = tree();
     check(
         &glob(&ws, "**/*.rs", "", false).await,
-        expect![[r"
+        &expect![[r"
         src.rs
         src/deep/lib.rs
         src/main.rs
@@ -245,28 +247,28 @@ async fn globs_find_each_file_once_and_cycles_end() {
     );
     check(
         &glob(&ws, "*.rs", "", false).await,
-        expect![[r"
+        &expect![[r"
         src.rs
         searched 5, binary 0, links 4, special 1, unreadable 0
     "]],
     );
     check(
         &glob(&ws, "{main,lib}.[r]?", "src", false).await,
-        expect![[r"
+        &expect![[r"
         src/main.rs
         searched 2, binary 0, links 1, special 0, unreadable 0
     "]],
     );
     check(
         &glob(&ws, ".hidden/**", "", false).await,
-        expect![[r"
+        &expect![[r"
         .hidden/f.rs
         searched 7, binary 0, links 4, special 1, unreadable 0
     "]],
     );
     check(
         &glob(&ws, "**/*.rs", "target", false).await,
-        expect![[r"
+        &expect![[r"
         target/out.rs
         searched 1, binary 0, links 0, special 0, unreadable 0
     "]],
@@ -293,7 +295,7 @@ async fn nearer_ignore_files_win_and_a_nested_repository_is_its_own() {
     fs::create_dir(ws.tree.join("nested/.git")).expect("a folder");
     check(
         &glob(&ws, "**/*", "", false).await,
-        expect![[r"
+        &expect![[r"
         nested/x.a
         sub/only-here
         sub/wanted.a
@@ -303,7 +305,7 @@ async fn nearer_ignore_files_win_and_a_nested_repository_is_its_own() {
     );
     check(
         &glob(&ws, "*", "sub", false).await,
-        expect![[r"
+        &expect![[r"
         sub/only-here
         sub/wanted.a
         searched 2, binary 0, links 0, special 0, unreadable 0

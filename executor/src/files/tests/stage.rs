@@ -78,6 +78,43 @@ async fn a_full_device_keeps_the_old_bytes_and_no_temporary() {
 }
 
 #[tokio::test]
+async fn a_device_that_turns_read_only_is_said_and_still_read() {
+    let outside = tempfile::tempdir().expect("a folder");
+    let Some(mount) = Mount::new(outside.path(), "1m") else { return };
+    let stage = outside.path().join("stage");
+    fs::create_dir(&stage).expect("a folder");
+    let ws = Fixture::with_stage(outside, &stage);
+    ws.put("f", "old");
+    ws.read("f").await.expect("read");
+    let remounted = Command::new("mount").args(["-o", "remount,ro"]).arg(&mount.0).status();
+    assert!(remounted.is_ok_and(|status| status.success()));
+    assert_eq!(code(ws.write("f", "new").await), ErrorCode::ReadOnly);
+    assert_eq!(code(ws.edit("f", "old", "new").await), ErrorCode::ReadOnly);
+    assert_eq!(code(ws.write("dir/new", "new").await), ErrorCode::ReadOnly);
+    assert_eq!(code(ws.remove("f").await), ErrorCode::ReadOnly);
+    assert_eq!(ws.read("f").await.expect("read"), b"old");
+}
+
+#[tokio::test]
+async fn an_immutable_file_stays_as_it_is() {
+    let ws = Fixture::new();
+    ws.put("f", "old");
+    ws.read("f").await.expect("read");
+    let set = |flag| {
+        let done = Command::new("chattr").arg(flag).arg(ws.tree.join("f")).output();
+        done.is_ok_and(|output| output.status.success())
+    };
+    if !set("+i") {
+        eprintln!("left out: the immutable attribute needs privilege and a file system that has it");
+        return;
+    }
+    let outcomes = (code(ws.write("f", "new").await), code(ws.remove("f").await), ws.read("f").await);
+    assert!(set("-i"));
+    assert_eq!(outcomes, (ErrorCode::PermissionDenied, ErrorCode::PermissionDenied, Ok(b"old".to_vec())));
+    ws.check_clean();
+}
+
+#[tokio::test]
 async fn a_new_executor_removes_what_a_dead_one_left_and_nothing_else() {
     let ws = Fixture::new();
     let ours = format!(".mooring-{}", "0".repeat(32));
@@ -92,8 +129,8 @@ async fn a_new_executor_removes_what_a_dead_one_left_and_nothing_else() {
     fs::create_dir_all(stage.join("old/deep")).expect("folders");
     symlink(ws.tree.join("dir"), stage.join("old/link")).expect("a link");
     fs::write(ws.outside.path().join("ws-secret").join(&ours), "loot").expect("a file");
-    let again = fs::File::open(&stage).expect("the stage").into();
-    drop(Stage::open(again, ws.files.root()).expect("recovered"));
+    let again = fs::File::open(&stage).expect("the stage");
+    drop(Stage::open(&again, ws.files.root()).expect("recovered"));
     let mut left: Vec<_> =
         fs::read_dir(ws.tree.join("dir")).expect("a folder").flatten().map(|e| e.file_name()).collect();
     left.sort();
