@@ -22,7 +22,7 @@ const MAX_KEY_BYTES: u64 = 4096;
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// Not a private file.
-    #[error("cannot read the provider key: {0}")]
+    #[error("cannot read the provider key")]
     File(#[from] StateError),
     /// Standard input or the pipe for it failed.
     #[error("cannot pass the provider key on")]

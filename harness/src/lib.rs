@@ -1,4 +1,15 @@
 //! Sessions, the agent loop, HTTP and the store.
+//!
+//! ```text
+//! main ─▶ args ─▶ run ─┬─▶ http ────────────────▶ store ◀─────────────── agent ─▶ model ─▶ provider
+//!                      │    a person's words        ▲ rows, events          │
+//!                      │    and answers, nudges ────┼──────────────────────▶│
+//!                      │                            │                       ├─▶ mooring-authority (decides)
+//!                      └─▶ environment ─────────────┴── references          └─▶ tools ─▶ environment ─▶ executor
+//! ```
+//!
+//! `http` and `agent` meet in the store alone: what one wants of the other is a row first and a nudge second, so nothing is
+//! lost when either ends. To embed it, start a [`run::Harness`].
 
 #[macro_use]
 mod closed_text;

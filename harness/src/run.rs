@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{AgentParts, AgentSettings, Runs};
-use crate::environment::{EnvironmentResolver, LocalSettings};
+use crate::environment::{EnvironmentResolver, LocalSettings, SettingsError};
 use crate::http::{self, ApiParts, Nudge, Patience};
 use crate::key::KEY_VARIABLE;
 use crate::model::{ModelClient, ModelConfig, ModelTiming};
@@ -118,6 +118,7 @@ impl Harness {
         let models: Vec<String> = config.model.iter().map(|model| model.name.clone()).collect();
         let key_file = config.model.as_ref().and_then(|model| model.key_file.clone());
         let model = config.model.map(ModelChoice::client).transpose()?;
+        refuse_overlap(&config.state, &config.tree)?;
         let state = StateFolder::open(&config.state)?;
         let (token, token_file) = (state.token()?, state.token_file());
         let store = Store::open(&state.database(), wall_clock()).await.context("cannot open the store")?;
@@ -263,6 +264,20 @@ async fn pass_on(mut nudges: mpsc::Receiver<Nudge>, runs: Arc<Runs>) {
             Nudge::Interrupt(session) => runs.interrupt(session),
         }
     }
+}
+
+/// Refuses a state folder in the tree before it is made there. What holds the other one is refused by the resolver.
+fn refuse_overlap(state: &Path, tree: &Path) -> Result<(), SettingsError> {
+    let absolute = |path: &Path| {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let found = path.ancestors().find_map(|above| Some((above, std::fs::canonicalize(above).ok()?)));
+        match found {
+            Some((above, real)) => path.strip_prefix(above).map_or(real.clone(), |below| real.join(below)),
+            None => path,
+        }
+    };
+    let (state, root) = (absolute(state), absolute(tree));
+    if state.starts_with(&root) { Err(SettingsError::Overlap { state, root }) } else { Ok(()) }
 }
 
 /// What no call of an agent may name.

@@ -32,6 +32,8 @@ pub use lease::Lease;
 pub use operation::{Operation, OperationState};
 pub use write::Write;
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,6 +73,9 @@ impl Store {
     /// [`StoreError::Database`] if it cannot be opened, [`StoreError::Migrate`] if its schema is newer than this program
     /// or was changed by hand.
     pub async fn open(file: &Path, clock: Clock) -> Result<Self, StoreError> {
+        // For its owner alone; the files that SQLite puts beside it get the same mode (sqlite.org/wal.html).
+        let made = OpenOptions::new().create(true).append(true).mode(0o600).open(file);
+        made.map_err(sqlx::Error::Io)?;
         let options = SqliteConnectOptions::new()
             .filename(file)
             .create_if_missing(true)

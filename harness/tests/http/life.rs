@@ -1,5 +1,6 @@
 //! Starting, restarting, and what is described.
 
+use mooring_harness::environment::SettingsError;
 use mooring_harness::run::Harness;
 use mooring_harness::state::StateError;
 use serde_json::Value;
@@ -37,7 +38,9 @@ async fn a_state_folder_inside_the_served_one_is_refused() {
     std::fs::create_dir(folder.path().join("tree")).expect("tree");
     let mut inside = config(folder.path());
     inside.state = folder.path().join("tree/state");
-    assert!(Harness::start(inside).await.is_err());
+    let error = Harness::start(inside).await.err().expect("refused");
+    assert!(matches!(error.downcast_ref(), Some(SettingsError::Overlap { .. })), "{error:#}");
+    assert!(!folder.path().join("tree/state").exists(), "it was made all the same");
 }
 
 #[tokio::test]
