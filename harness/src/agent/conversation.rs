@@ -91,7 +91,7 @@ pub(super) fn messages(
         match &stored.item {
             Item::Words { origin, text, .. } => push_user(&mut messages, &words(origin, text)),
             Item::Note { text } => {
-                push_user(&mut messages, &format!("[Note of the product, not of a person] {text}"))
+                push_user(&mut messages, &format!("[Note of the product, not of a person] {text}"));
             }
             Item::Assistant { text, calls } => push_assistant(&mut messages, text, calls, &results),
             // Shown with the call that it answers.

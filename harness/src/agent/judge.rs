@@ -1,6 +1,7 @@
 //! The facts around a call, gathered for authority, and the digest that binds an answer to one exact call.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use mooring_authority::{Context, Counts, Decision, Message, Protected, Question, Taint, Tools, Workspace};
 use serde_json::{Value, json};
@@ -59,7 +60,10 @@ pub(super) fn digest(run: &Run, made: &ToolCall, environment: Option<&Environmen
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hash.finalize().iter().fold(String::with_capacity(64), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// A question as it is stored and shown.

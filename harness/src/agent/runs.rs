@@ -46,8 +46,8 @@ impl AgentSettings {
     pub fn new(holder: impl Into<String>) -> Self {
         Self {
             holder: holder.into(),
-            lease: Duration::from_secs(60),
-            approval_expiry: Duration::from_secs(24 * 60 * 60),
+            lease: Duration::from_mins(1),
+            approval_expiry: Duration::from_hours(24),
             context_bytes: 480_000,
         }
     }
@@ -132,7 +132,7 @@ impl Drop for Runs {
 /// Works on a session until nothing came for it while it was worked on.
 async fn own(parts: &Arc<AgentParts>, at_work: &Mutex<HashMap<SessionId, bool>>, session: SessionId) {
     loop {
-        work_on(parts, session).await;
+        Box::pin(work_on(parts, session)).await;
         let mut at_work = at_work.lock().unwrap_or_else(PoisonError::into_inner);
         match at_work.get_mut(&session) {
             Some(again) if *again => *again = false,

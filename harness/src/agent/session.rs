@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub(super) async fn work_on(parts: &Arc<AgentParts>, session: SessionId) {
     let mut failures = 0;
     loop {
-        let error = match hold(parts, session).await {
+        let error = match Box::pin(hold(parts, session)).await {
             Ok(()) => return,
             Err(error) => error,
         };
@@ -32,7 +32,20 @@ pub(super) async fn work_on(parts: &Arc<AgentParts>, session: SessionId) {
                 let left = until.duration_since(parts.store.now());
                 sleep(Duration::try_from(left).unwrap_or_default().max(PAUSE)).await;
             }
-            other => {
+            other @ (StoreError::NoSuchRun
+            | StoreError::NoSuchApproval
+            | StoreError::NoSuchOperation
+            | StoreError::Suspended
+            | StoreError::NoOpenRun
+            | StoreError::TooManyRuns { .. }
+            | StoreError::RunEnded
+            | StoreError::NotPending { .. }
+            | StoreError::NotAllowed { .. }
+            | StoreError::OtherCall
+            | StoreError::OperationExists
+            | StoreError::Corrupt { .. }
+            | StoreError::Database(_)
+            | StoreError::Migrate(_)) => {
                 failures += 1;
                 tracing::error!(%session, error = &other as &dyn std::error::Error, failures, "work on a session failed");
                 if failures > REPEATS {
@@ -72,7 +85,7 @@ async fn renew(store: &Store, lease: &Lease, time: Duration) -> StoreError {
 
 async fn runs(parts: &Arc<AgentParts>, lease: &Lease) -> Result<(), StoreError> {
     while let Some(run) = parts.store.next_run(lease.session()).await? {
-        match one_run(parts, lease, &run).await {
+        match Box::pin(one_run(parts, lease, &run)).await {
             Ok(()) => {}
             Err(Cut::Suspended) => return Ok(()),
             Err(Cut::Store(error)) => return Err(error),

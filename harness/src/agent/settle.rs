@@ -136,7 +136,9 @@ impl Work<'_> {
         let operation = OperationId::new();
         let mut write = self.parts.store.write(self.lease).await?;
         if let Some(approval) = approval {
-            write.consume_approval(approval.id, &self.digest(view, made)).await?;
+            write
+                .consume_approval(approval.id, &digest(&view.run, made, view.session.environment.as_ref()))
+                .await?;
         }
         write.record_operation(operation, self.run, &made.id, executor.boot_id()).await?;
         write.set_first_boot(executor.boot_id()).await?;
@@ -230,7 +232,7 @@ impl Work<'_> {
 
     /// Puts the question about one exact call, or goes on by its answer.
     async fn ask(&self, view: &View, call: &Call, made: &ToolCall, question: &Question) -> Result<(), Cut> {
-        let digest = self.digest(view, made);
+        let digest = digest(&view.run, made, view.session.environment.as_ref());
         let approvals = self.parts.store.approvals(Some(self.session), None, LOOK_BACK).await?;
         let found = approvals.into_iter().find(|approval| {
             approval.run == self.run && approval.call == made.id && approval.digest == digest
@@ -365,10 +367,6 @@ impl Work<'_> {
         write.set_counts(self.run, counts).await?;
         write.commit().await?;
         Ok(())
-    }
-
-    fn digest(&self, view: &View, made: &ToolCall) -> String {
-        digest(&view.run, made, view.session.environment.as_ref())
     }
 
     fn wire_lease(&self) -> v1::Lease {

@@ -68,7 +68,7 @@ impl Work<'_> {
             if !view.run.state.is_open() {
                 return Ok(());
             }
-            match self.step(view).await {
+            match Box::pin(self.step(view)).await {
                 Ok(()) | Err(Cut::Again) => {}
                 Err(cut @ (Cut::Suspended | Cut::Store(_))) => return Err(cut),
             }
@@ -88,8 +88,8 @@ impl Work<'_> {
             return self.end(&RunState::Finished(Outcome::LimitReached(kind)), &reason).await;
         }
         match what {
-            Next::Settle(calls) => self.settle(&view, &calls).await,
-            Next::Ask => self.turn().await,
+            Next::Settle(calls) => Box::pin(self.settle(&view, &calls)).await,
+            Next::Ask => Box::pin(self.turn()).await,
             Next::Finish => self.finish().await,
         }
     }

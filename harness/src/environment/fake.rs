@@ -374,7 +374,7 @@ impl CommandService for Process {
             if follows {
                 let _ = end.wait_for(Option::is_some).await;
             }
-            let end = end.borrow().clone();
+            let end = *end.borrow();
             end.map(|end| v1::AttachResponse { event: Some(attach_response::Event::End(end_of(end))) })
         });
         let events = stream::iter(output).map(Some).chain(last).filter_map(std::future::ready).map(Ok);
@@ -386,7 +386,7 @@ impl CommandService for Process {
         request: Request<v1::StatusRequest>,
     ) -> Result<Response<v1::StatusResponse>, Status> {
         let id = request.into_inner().command_id;
-        let end = self.by_id(&id)?.borrow().clone().map(end_of);
+        let end = self.by_id(&id)?.borrow().map(end_of);
         let command = v1::CommandState { command_id: id, end, live_processes: 1, ..Default::default() };
         Ok(Response::new(v1::StatusResponse { command: Some(command) }))
     }
@@ -411,7 +411,7 @@ impl CommandService for Process {
             end.get_or_insert(End::Cancelled(v1::Cancelled {}));
             lives
         });
-        let end = end.borrow().clone().map(end_of);
+        let end = (*end.borrow()).map(end_of);
         self.fake.change(|state| state.ran.push(format!("cancel {}", request.command_id)));
         Ok(Response::new(v1::CancelResponse { end }))
     }

@@ -59,12 +59,12 @@ impl Default for ModelTiming {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
-            first_byte: Duration::from_secs(120),
-            idle: Duration::from_secs(60),
-            turn: Duration::from_secs(900),
+            first_byte: Duration::from_mins(2),
+            idle: Duration::from_mins(1),
+            turn: Duration::from_mins(15),
             attempts: 5,
             base_delay: Duration::from_millis(500),
-            longest_delay: Duration::from_secs(60),
+            longest_delay: Duration::from_mins(1),
         }
     }
 }

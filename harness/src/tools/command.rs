@@ -17,7 +17,7 @@ use super::text::MAX_RESULT_BYTES;
 use crate::session::OperationId;
 
 /// The executor's own limit for a foreground command that names none.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 /// How much longer than its command an executor may take to say so: TERM, 2 s, KILL, and room.
 const GRACE: Duration = Duration::from_secs(30);
 /// For calls that answer at once.
@@ -312,6 +312,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "a table reads better without a reference in each row")]
     #[track_caller]
     fn check(end: End, expected: Expect) {
         let end = v1::CommandEnd { end: Some(end), duration_millis: 1234, ..Default::default() };
@@ -328,33 +329,33 @@ mod tests {
     fn every_end_is_named_for_what_it_was() {
         check(
             End::Exited(0),
-            expect![[r#"
+            expect![[r"
             Exit code 0, after 1.2 s.
-            No output. error=false lost=false"#]],
+            No output. error=false lost=false"]],
         );
         check(
             End::Exited(137),
-            expect![[r#"
+            expect![[r"
             Exit code 137, after 1.2 s.
-            No output. error=false lost=false"#]],
+            No output. error=false lost=false"]],
         );
         check(
             End::Signalled(9),
-            expect![[r#"
+            expect![[r"
             Ended by signal 9 (SIGKILL), after 1.2 s.
-            No output. error=true lost=false"#]],
+            No output. error=true lost=false"]],
         );
         check(
             End::TimedOut(v1::TimedOut { timeout_millis: 1000 }),
-            expect![[r#"
+            expect![[r"
             Timed out after 1000 ms; it and everything it started were ended, after 1.2 s.
-            No output. error=true lost=false"#]],
+            No output. error=true lost=false"]],
         );
         check(
             End::RunnerLost(v1::RunnerLost {}),
-            expect![[r#"
+            expect![[r"
             runner_lost: the process that holds commands went away. Whether the command did its work is not known, and it was not repeated. It ended, after 1.2 s.
-            No output. error=true lost=true"#]],
+            No output. error=true lost=true"]],
         );
     }
 

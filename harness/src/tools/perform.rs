@@ -16,7 +16,7 @@ use crate::environment::Executor;
 use crate::session::OperationId;
 
 /// How long a file call may take. Searches have a budget of their own below it.
-const FILE_PATIENCE: Duration = Duration::from_secs(120);
+const FILE_PATIENCE: Duration = Duration::from_mins(2);
 
 /// Where and on whose behalf a call is carried out.
 pub struct Scene<'a> {

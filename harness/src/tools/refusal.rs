@@ -87,7 +87,20 @@ fn without_detail(tool: &str, status: &Status) -> String {
         Code::ResourceExhausted | Code::OutOfRange => {
             format!("{tool} was refused: the message is too large.")
         }
-        _ => LOST.to_owned(),
+        Code::Ok
+        | Code::Cancelled
+        | Code::Unknown
+        | Code::InvalidArgument
+        | Code::NotFound
+        | Code::AlreadyExists
+        | Code::PermissionDenied
+        | Code::FailedPrecondition
+        | Code::Aborted
+        | Code::Unimplemented
+        | Code::Internal
+        | Code::Unavailable
+        | Code::DataLoss
+        | Code::Unauthenticated => LOST.to_owned(),
     }
 }
 

@@ -83,6 +83,7 @@ fn calls_and_answers_of_another_run_are_not_this_ones() {
     assert_eq!(next(&other, RunId::new()), Next::Ask);
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a table reads better without a reference in each row")]
 #[track_caller]
 fn check_messages(script: &[&str], budget: usize, expected: Expect) {
     let messages = messages("S", &items(RunId::new(), script), budget).expect("messages");

@@ -60,7 +60,7 @@ async fn wall_time_ends_a_turn_that_hangs() {
 #[tokio::test]
 async fn wall_time_counts_while_the_person_is_asked_and_ends_the_question() {
     let stage = Stage::new([shell("a", "print 1")]).await;
-    let limits = Limits { wall_time: Duration::from_secs(3600), ..Limits::default() };
+    let limits = Limits { wall_time: Duration::from_hours(1), ..Limits::default() };
     let session = stage.session(Mode::AskFirst, limits).await;
     let run = stage.post(session, "go").await;
     stage.until(session, run, |run| run.state == crate::session::RunState::Waiting).await;

@@ -78,7 +78,7 @@ async fn died_before_sending(
     let message =
         stage.store.post_message(session, &crate::session::Origin::Owner, "go").await.expect("message");
     let lease =
-        stage.store.acquire_lease(session, "dead", std::time::Duration::from_secs(60)).await.expect("lease");
+        stage.store.acquire_lease(session, "dead", std::time::Duration::from_mins(1)).await.expect("lease");
     let mut write = stage.store.write(&lease).await.expect("write");
     write.start_run(message.run).await.expect("start");
     write.take_words(message.run).await.expect("words");

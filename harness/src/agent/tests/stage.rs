@@ -189,7 +189,9 @@ impl Stage {
         match run.state {
             RunState::Finished(outcome) => outcome.as_str().to_owned(),
             RunState::Failed { code, .. } => format!("failed {code}"),
-            state => state.as_str().to_owned(),
+            state @ (RunState::Queued | RunState::Running | RunState::Waiting | RunState::Interrupted) => {
+                state.as_str().to_owned()
+            }
         }
     }
 

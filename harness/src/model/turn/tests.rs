@@ -42,6 +42,7 @@ fn render(result: Result<Turn, TurnError>) -> String {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a table reads better without a reference in each row")]
 #[track_caller]
 fn check(chunks: &[String], expected: Expect) {
     expected.assert_eq(&render(assemble(chunks)));

@@ -2,6 +2,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
+#[expect(clippy::needless_pass_by_value, reason = "a table reads better without a reference in each row")]
 #[track_caller]
 fn refused(name: &str, arguments: &str, expected: Expect) {
     let error = parse(Profile::Default, name, arguments).expect_err("refused");
