@@ -8,10 +8,11 @@ use serde_json::json;
 const CANARY: &str = "CANARY77";
 
 /// Name and value, one of each shape.
-const SECRETS: [(&str, &str); 22] = [
+const SECRETS: [(&str, &str); 23] = [
     ("OPENAI_API_KEY", "sk-CANARY77aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
     ("ANTHROPIC_API_KEY", "sk-ant-CANARY77aaaaaaaaaaaaaaaaaaaaaa"),
     ("MOORING_ANYTHING", "CANARY77"),
+    ("MOORING_PROVIDER_KEY", "CANARY77"),
     ("AWS_SECRET_ACCESS_KEY", "CANARY77aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
     ("AWS_SESSION_TOKEN", "CANARY77"),
     ("GITHUB_TOKEN", "CANARY77"),
