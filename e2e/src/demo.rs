@@ -14,6 +14,7 @@ mod world;
 mod wrong_folder;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
@@ -36,7 +37,7 @@ struct Stage {
     report: Report,
     world: World,
     options: HarnessOptions,
-    model: RunningModel,
+    model: Arc<RunningModel>,
 }
 
 /// Runs the demo in a new folder below `parent`.
@@ -47,17 +48,20 @@ pub async fn demonstrate(parent: &Path) -> anyhow::Result<()> {
     let folder = new_folder(parent)?;
     let mut report = Report::new(&folder)?;
     report.say(&format!("Everything of this demo is in {}.", folder.display()))?;
-    perform(report, &folder).await.with_context(|| format!("stopped; {} stays for a look", folder.display()))
+    let script = Script::parse(include_str!("demo/script.yaml")).context("the demo's script")?;
+    let model = Arc::new(RunningModel::start(script).await?);
+    let outcome = perform(report, Arc::clone(&model), &folder).await;
+    // What the model was asked explains most failures.
+    std::fs::write(folder.join("model-requests.json"), serde_json::to_vec_pretty(&model.requests())?)?;
+    outcome.with_context(|| format!("stopped; {} stays for a look", folder.display()))
 }
 
-async fn perform(mut report: Report, folder: &Path) -> anyhow::Result<()> {
+async fn perform(mut report: Report, model: Arc<RunningModel>, folder: &Path) -> anyhow::Result<()> {
     report.title("Ground")?;
     let world = World::make(folder).await?;
     report.say(
         "A copy of this repository, with its history and a Go module with a bug, and a remote on loopback.",
     )?;
-    let script = Script::parse(include_str!("demo/script.yaml")).context("the demo's script")?;
-    let model = RunningModel::start(script).await?;
     let name = world.folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let marker = format!("marker-{name}");
     let mut options = HarnessOptions::new(&world.tree, &world.state, &model.url()).with(MARKER, &marker);

@@ -2,6 +2,7 @@
 //!
 //! ```yaml
 //! model: scripted                    # name in GET /v1/models; default `scripted`
+//! note_prefix: "[Note"               # user messages that are no person's; default: what the harness writes
 //! set: {branch: fix/sum}             # variables; `--set name=value` on the command line wins
 //! steps:                             # the first whose `when` matches answers
 //!   - name: look                      # for messages about the script; optional
@@ -41,6 +42,9 @@ pub struct Script {
     /// Name of the one model served.
     #[serde(default = "default_model")]
     pub model: String,
+    /// User messages that begin like this are notes of the product, not a person's words: matching passes over them.
+    #[serde(default = "default_note_prefix")]
+    pub note_prefix: String,
     /// Variables for `{{name}}` in texts and arguments.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
@@ -188,6 +192,13 @@ pub struct RefusedTimes {
     pub retry_after_seconds: Option<u64>,
 }
 
+impl Script {
+    /// A script of these steps, for a model named `scripted`.
+    pub fn of(steps: Vec<Step>) -> Self {
+        Self { model: default_model(), note_prefix: default_note_prefix(), set: BTreeMap::new(), steps }
+    }
+}
+
 impl ScriptedCall {
     /// A call of `tool` whose arguments are still to be given.
     pub fn of(tool: &str) -> Self {
@@ -197,6 +208,10 @@ impl ScriptedCall {
 
 fn default_model() -> String {
     "scripted".to_owned()
+}
+
+fn default_note_prefix() -> String {
+    "[Note of the product".to_owned()
 }
 
 fn end_of_line() -> String {

@@ -66,6 +66,7 @@ impl Report {
             ("remote/intervals.git", "the repository it pushed to"),
             ("state", "sessions, events and the token (SQLite)"),
             ("state.log", "the harness's log"),
+            ("model-requests.json", "what the model was asked, and which step of the script answered"),
         ];
         for (name, what) in places {
             self.line(&format!("   {}  {what}", folder.join(name).display()))?;

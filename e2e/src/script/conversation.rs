@@ -112,6 +112,14 @@ impl Conversation {
         }
     }
 
+    /// The same without user messages that begin with `prefix`.
+    #[must_use]
+    pub fn without_notes(&self, prefix: &str) -> Self {
+        let mut same = self.clone();
+        same.messages.retain(|message| message.role != Role::User || !message.text().starts_with(prefix));
+        same
+    }
+
     /// The messages after the last one of a user.
     pub fn since_user(&self) -> &[Message] {
         let start =

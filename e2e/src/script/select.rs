@@ -69,6 +69,7 @@ impl Script {
     /// # Errors
     /// [`SelectError::NoStep`]; [`SelectError::Unset`] and [`SelectError::NothingToCapture`] from the chosen step.
     pub fn answer(&self, conversation: &Conversation) -> Result<Answer, SelectError> {
+        let conversation = &conversation.without_notes(&self.note_prefix);
         let chosen = self.steps.iter().position(|step| matches(&step.when, conversation));
         let Some(position) = chosen else {
             let last = conversation.messages.last().map(super::Message::text).unwrap_or_default();

@@ -94,3 +94,15 @@ fn repeated_calls_have_ids_of_their_own() {
     let ids: std::collections::HashSet<_> = answer.calls.iter().map(|call| call.id.clone()).collect();
     assert_eq!((answer.calls.len(), ids.len()), (3, 3));
 }
+
+#[test]
+fn a_note_of_the_product_begins_no_new_turn() {
+    let script = Script::parse("steps:\n- {when: {turn: 1, tool: Shell}, say: going on}\n").expect("script");
+    let messages = json!([
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "Shell"}}]},
+        {"role": "tool", "tool_call_id": "a", "content": "executor_lost"},
+        {"role": "user", "content": "[Note of the product, not of a person] The process was replaced."},
+    ]);
+    assert_eq!(said(&script, &messages), "going on");
+}
