@@ -130,6 +130,7 @@ pub struct ScriptedCall {
     /// Name of the function as sent.
     pub tool: String,
     /// Any JSON value, sent as its text; `null`, arrays and numbers included.
+    #[serde(default, deserialize_with = "null_is_a_value")]
     pub arguments: Option<serde_json::Value>,
     /// The text of the arguments as sent, valid JSON or not; instead of `arguments`.
     pub raw: Option<String>,
@@ -204,6 +205,12 @@ impl ScriptedCall {
     pub fn of(tool: &str) -> Self {
         Self { tool: tool.to_owned(), ..Self::default() }
     }
+}
+
+fn null_is_a_value<'de, D: serde::Deserializer<'de>>(
+    value: D,
+) -> Result<Option<serde_json::Value>, D::Error> {
+    serde_json::Value::deserialize(value).map(Some)
 }
 
 fn default_model() -> String {

@@ -114,7 +114,7 @@ async fn a_killed_supervisor_leaves_nothing_and_reads_as_signal_9() {
     let supervisors: Vec<_> =
         descendants(run.pid).into_iter().filter(|seen| seen.parent == run.pid).collect();
     assert_eq!(supervisors.len(), 1, "{supervisors:?}");
-    kill(supervisors[0].pid).expect("kill");
+    kill(supervisors[0].pid).expect("kill the supervisor");
     running.command_is_gone().await;
     let told = running.told().await;
     assert!(told.contains("signal 9"), "{told}");

@@ -10,7 +10,7 @@ const DEADLINE: Duration = Duration::from_mins(1);
 #[tokio::test]
 async fn a_command_cannot_answer_its_own_approval() {
     // It waits for the port and the approval's id, then tries with no token, with a made-up one, and looks for the real one.
-    let command = "until [ -s approval ] && [ -s port ]; do sleep 0.05; done\n\
+    let probe = "until [ -s approval ] && [ -s port ]; do sleep 0.05; done\n\
         url=http://127.0.0.1:$(cat port)/v1/approvals/$(cat approval)/decision\n\
         for header in 'X-Nothing: 1' 'Authorization: Bearer made-up' 'Cookie: session=made-up'; do\n\
           curl -s -o /dev/null -w '%{http_code} ' -H \"$header\" -X POST \"$url\" -d '{\"answer\":\"allow\"}' >> answers\n\
@@ -19,10 +19,12 @@ async fn a_command_cannot_answer_its_own_approval() {
         cat \"$STATE_FOLDER/token\" >> answers 2>/dev/null\n\
         echo end >> answers";
     let calls = [
-        ("Shell", json!({"command": command, "background": true})),
+        ("Shell", json!({"command": "sh probe.sh", "background": true})),
         ("Write", json!({"path": "asked", "content": "x"})),
     ];
     let mut world = World::make(sequence(calls)).await.expect("world");
+    // In a file: a command that names the approvals is refused before anybody is asked.
+    std::fs::write(world.tree().join("probe.sh"), probe).expect("probe");
     let state = world.options.state.to_string_lossy().into_owned();
     world.options = world.options.with("STATE_FOLDER", &state);
     let harness = world.start().await.expect("harness");
