@@ -39,50 +39,53 @@ struct Halves {
     run: Child,
 }
 
-impl Pair {
-    /// Starts both halves, waits for the first answer and binds them to a new folder below `folder`.
-    pub(super) async fn start(folder: &Path) -> anyhow::Result<Self> {
-        let tree = tempfile::Builder::new().prefix("tree-").tempdir_in(folder)?;
-        let state = tempfile::Builder::new().prefix("state-").tempdir_in(folder)?;
-        let (halves, channel) = Self::spawn().await?;
-        let environment = EnvironmentRef {
-            kind: EnvironmentKind::Local.into(),
-            id: tree.path().canonicalize()?.to_str().context("a UTF-8 path")?.to_owned(),
-            revision: "0123456789abcdef0123456789abcdef".to_owned(),
-        };
-        let operations = AtomicU64::new(1);
-        let pair = Self { channel, halves, environment, tree, state, operations };
-        pair.bind().await?;
-        Ok(pair)
-    }
+/// Two halves that answer and are not bound yet.
+pub(super) struct Answering {
+    channel: Channel,
+    halves: Halves,
+}
 
+impl Answering {
     /// Starts both halves and waits for the first answer.
-    async fn spawn() -> anyhow::Result<(Halves, Channel)> {
+    pub(super) async fn start() -> anyhow::Result<Self> {
         let (grpc_here, grpc_there) = pair_of(SocketType::STREAM)?;
         let (link_serve, link_run) = pair_of(SocketType::SEQPACKET)?;
         let program = binary("mooring-executor")?;
         let descriptor = |fd: &OwnedFd| fd.as_raw_fd().to_string();
         let mut serve = Command::new(&program);
-        serve.args([
-            "serve",
-            "--local",
-            "--grpc-fd",
-            &descriptor(&grpc_there),
-            "--runner-fd",
-            &descriptor(&link_serve),
-        ]);
+        serve.args(["serve", "--local", "--grpc-fd", &descriptor(&grpc_there)]);
+        serve.args(["--runner-fd", &descriptor(&link_serve)]);
         let serve = spawn_with(serve, &[&grpc_there, &link_serve])?;
         let mut run = Command::new(&program);
         run.args(["run", "--link-fd", &descriptor(&link_run)]);
-        let run = spawn_with(run, &[&link_run])?;
-        let halves = Halves { serve, run };
+        let halves = Halves { serve, run: spawn_with(run, &[&link_run])? };
         drop((grpc_there, link_serve, link_run));
         let channel = connect(grpc_here).await?;
-        HealthClient::new(channel.clone())
-            .check(HealthCheckRequest { service: String::new() })
-            .await
-            .context("first RPC")?;
-        Ok((halves, channel))
+        let request = HealthCheckRequest { service: String::new() };
+        HealthClient::new(channel.clone()).check(request).await.context("first RPC")?;
+        Ok(Self { channel, halves })
+    }
+
+    /// Binds them to a new folder below `folder`.
+    pub(super) async fn bind(self, folder: &Path) -> anyhow::Result<Pair> {
+        let tree = tempfile::Builder::new().prefix("tree-").tempdir_in(folder)?;
+        let state = tempfile::Builder::new().prefix("state-").tempdir_in(folder)?;
+        let environment = EnvironmentRef {
+            kind: EnvironmentKind::Local.into(),
+            id: tree.path().canonicalize()?.to_str().context("a UTF-8 path")?.to_owned(),
+            revision: "0123456789abcdef0123456789abcdef".to_owned(),
+        };
+        let Self { channel, halves } = self;
+        let pair = Pair { channel, halves, environment, tree, state, operations: AtomicU64::new(1) };
+        pair.bind().await?;
+        Ok(pair)
+    }
+}
+
+impl Pair {
+    /// Starts both halves and binds them to a new folder below `folder`.
+    pub(super) async fn start(folder: &Path) -> anyhow::Result<Self> {
+        Answering::start().await?.bind(folder).await
     }
 
     async fn bind(&self) -> anyhow::Result<()> {
