@@ -46,6 +46,7 @@ fn script() -> Script {
     let look = "env | grep -a 'CANARY[7]7'; echo env-done\n\
                 cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -a 'CANARY[7]7'; echo proc-done\n\
                 cat /proc/$PPID/environ 2>/dev/null | tr '\\0' '\\n' | grep -a 'CANARY[7]7'; echo parent-done\n\
+                cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -a -m1 '^KEYBOARD_LAYOUT='\n\
                 echo $AUTHOR $TOKENIZERS_PARALLELISM $KEYBOARD_LAYOUT $GPG_TTY\n\
                 cat \"$STATE_FOLDER/token\" \"$STATE_FOLDER\"/* 2>/dev/null | wc -c";
     let background = "env | grep -a 'CANARY[7]7' > found.txt; echo looked >> found.txt";
