@@ -133,3 +133,40 @@ async fn an_edit_needs_one_match_in_a_file_that_was_read_and_did_not_change() {
     assert_eq!(std::fs::read_to_string(world.tree().join("twice")).expect("twice"), "word\nword\nmore\n");
     assert_eq!(std::fs::read_to_string(world.tree().join("unread")).expect("unread"), "kept");
 }
+
+#[tokio::test]
+async fn copy_move_and_remove_touch_nothing_that_is_there() {
+    let calls = [
+        ("Copy", json!({"source": "a", "destination": "deep/b"})),
+        ("Copy", json!({"source": "a", "destination": "kept"})),
+        ("Copy", json!({"source": "leaf", "destination": "stolen"})),
+        ("Move", json!({"source": "deep/b", "destination": "kept"})),
+        ("Move", json!({"source": "deep/b", "destination": "moved"})),
+        ("Move", json!({"source": "deep", "destination": "deep/inside"})),
+        ("Remove", json!({"path": "full"})),
+        ("Remove", json!({"path": "moved"})),
+        ("Remove", json!({"path": "leaf"})),
+        ("Remove", json!({"path": "."})),
+    ];
+    let (world, results) = results(calls, |world| {
+        let tree = world.tree();
+        std::fs::write(world.root().join("secret"), "outside words").expect("secret");
+        std::fs::create_dir_all(tree.join("full/of")).expect("full");
+        std::fs::create_dir(tree.join("deep")).expect("deep");
+        std::fs::write(tree.join("a"), "a").expect("a");
+        std::fs::write(tree.join("kept"), "kept").expect("kept");
+        symlink(world.root().join("secret"), tree.join("leaf")).expect("link");
+    })
+    .await;
+    let is_error = results.each_ref().map(|result| result.is_error);
+    assert_eq!(is_error, [false, true, true, true, false, true, true, false, false, true], "{results:?}");
+    refused(&results[1], "already_exists");
+    refused(&results[2], "path_escapes");
+    refused(&results[3], "already_exists");
+    refused(&results[6], "not_empty");
+    let tree = world.tree();
+    assert_eq!(std::fs::read_to_string(tree.join("kept")).expect("kept"), "kept");
+    assert!(!tree.join("stolen").exists() && !tree.join("moved").exists());
+    assert!(std::fs::symlink_metadata(tree.join("leaf")).is_err(), "the link itself is removed");
+    assert_eq!(std::fs::read_to_string(world.root().join("secret")).expect("secret"), "outside words");
+}

@@ -88,7 +88,19 @@ async fn a_session_without_files_has_no_file_tool_and_no_process() {
     for request in world.model.requests() {
         let tools = request.body["tools"].as_array().cloned().unwrap_or_default();
         let names: Vec<_> = tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect();
-        for gone in ["Read", "ListDir", "Write", "Edit", "Grep", "Glob", "Shell", "ShellStatus"] {
+        for gone in [
+            "Read",
+            "ListDir",
+            "Write",
+            "Edit",
+            "Copy",
+            "Move",
+            "Remove",
+            "Grep",
+            "Glob",
+            "Shell",
+            "ShellStatus",
+        ] {
             assert!(!names.contains(&gone), "{names:?}");
         }
     }

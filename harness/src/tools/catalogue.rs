@@ -6,7 +6,8 @@ use crate::model::ToolDescription;
 use crate::session::Profile;
 
 /// Every tool that is built, in the order in which the model is told. A tool that is not here exists nowhere.
-pub const TOOLS: &[&str] = &["Read", "ListDir", "Write", "Edit", "Grep", "Glob", "Shell", "ShellStatus"];
+pub const TOOLS: &[&str] =
+    &["Read", "ListDir", "Write", "Edit", "Copy", "Move", "Remove", "Grep", "Glob", "Shell", "ShellStatus"];
 
 /// Whether a session of this profile has the tool.
 pub fn has(profile: Profile, tool: &str) -> bool {

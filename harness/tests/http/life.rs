@@ -123,7 +123,22 @@ async fn the_file_tools_are_absent_without_files() {
         tools.iter().map(|tool| tool["name"].as_str().expect("name").to_owned()).collect::<Vec<_>>()
     };
     let all = names(&server.ask("GET", "/v1/tools", "").await.body);
-    assert_eq!(all, ["Read", "ListDir", "Write", "Edit", "Grep", "Glob", "Shell", "ShellStatus"]);
+    assert_eq!(
+        all,
+        [
+            "Read",
+            "ListDir",
+            "Write",
+            "Edit",
+            "Copy",
+            "Move",
+            "Remove",
+            "Grep",
+            "Glob",
+            "Shell",
+            "ShellStatus"
+        ]
+    );
     let without = names(&server.ask("GET", "/v1/tools?profile=no-fs", "").await.body);
     assert_eq!(without, Vec::<String>::new());
     server.harness.stop().await;
