@@ -56,7 +56,9 @@ fn own_program(part: &Part, protected: &Protected) -> Option<Because> {
         matches!(name, "kubectl" | "oc")
             && words.first().is_some_and(|word| is_own(&format!("kubectl-{}", word.text)))
     };
-    (is_own(name) || plugin()).then(|| Because::OwnProgram { program: visible(name) })
+    // Signals by name: pkill(1), killall(1).
+    let signals = || matches!(name, "pkill" | "killall") && part.texts().any(is_own);
+    (is_own(name) || plugin() || signals()).then(|| Because::OwnProgram { program: visible(name) })
 }
 
 fn state(part: &Part, protected: &Protected, workspace: &Workspace) -> Option<Because> {
@@ -89,6 +91,13 @@ fn taken_whole(part: &Part, protected: &Protected) -> Option<Because> {
             sources.pop();
         }
         "tar" | "zip" | "7z" | "cpio" => {}
+        // The first word is the pattern.
+        "grep" | "egrep" | "fgrep" if reads_all_below(part) && !sources.is_empty() => {
+            sources.remove(0);
+        }
+        "rg" | "ag" | "ack" if !sources.is_empty() => {
+            sources.remove(0);
+        }
         _ => return None,
     }
     sources.into_iter().find_map(|word| {
@@ -96,6 +105,10 @@ fn taken_whole(part: &Part, protected: &Protected) -> Option<Because> {
         let above = full != "/" && protected.paths.iter().any(|path| place::is_within(path, &full));
         above.then(|| Because::ProtectedPath { path: visible(&word.text) })
     })
+}
+
+fn reads_all_below(part: &Part) -> bool {
+    part.has('r', "--recursive") || part.has('R', "--dereference-recursive")
 }
 
 fn names_state(full: &str, protected: &Protected) -> bool {
@@ -117,8 +130,8 @@ fn glob_reaches(pattern: &str, protected: &Protected) -> bool {
     })
 }
 
-/// `*` and `?`; a bracket stands for any one character, so that the answer errs towards yes.
-fn matches_glob(pattern: &str, name: &str) -> bool {
+/// A shell pattern: `*` and `?`; a bracket stands for any one character, so that the answer errs towards yes.
+pub(crate) fn matches_glob(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let mut reachable = vec![false; name.len() + 1];
@@ -202,7 +215,8 @@ fn is_text_only(program: &str) -> bool {
 fn reaches(text: &str, address: &ApiAddress, part: &Part) -> bool {
     let port = address.port.to_string();
     let names_port = text.match_indices(port.as_str()).any(|(at, found)| {
-        let before = text[..at].chars().next_back();
+        // `:08081` is the same port to most clients.
+        let before = text[..at].trim_end_matches('0').chars().next_back();
         let after = text[at + found.len()..].chars().next();
         !before.is_some_and(|c| c.is_ascii_digit() || c == '.') && !after.is_some_and(|c| c.is_ascii_digit())
     });
@@ -228,7 +242,9 @@ fn reaches(text: &str, address: &ApiAddress, part: &Part) -> bool {
             | "wrk"
     );
     let own_host = lower.contains(&address.host.to_ascii_lowercase());
-    let host = own_host || names_this_machine(&lower);
+    // HTTPie's `:8081/path` is a port of this machine.
+    let shorthand = matches!(part.name(), "http" | "xh") && text.split(' ').any(|word| word.starts_with(':'));
+    let host = own_host || shorthand || names_this_machine(&lower);
     let answers = ["/v1/approvals", "/v1/sessions", "/v1/preferences", "/v1/tasks"]
         .iter()
         .any(|route| lower.contains(route));

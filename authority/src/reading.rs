@@ -197,8 +197,13 @@ impl Part {
     }
 }
 
+/// Whether `text` gives the option `long`, also by a beginning of three letters or more: getopt_long(3) and git take any
+/// that is unambiguous.
 fn is_long(text: &str, long: &str) -> bool {
-    !long.is_empty() && text.strip_prefix(long).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    const SHORTEST: usize = "--abc".len();
+    let name = text.split('=').next().unwrap_or(text);
+    !long.is_empty()
+        && (name == long || (name.len() >= SHORTEST && name.starts_with("--") && long.starts_with(name)))
 }
 
 /// What follows the last slash.

@@ -15,6 +15,8 @@ const COMMAND_OPTIONS: &[(&str, &str)] = &[
     ("git", "--receive-pack="),
     ("git", "--upload-pac="),
     ("git", "--exec="),
+    ("git", "--extcmd="),
+    ("git", "--open-files-in-pager="),
     ("ssh", "-oProxyCommand="),
     ("ssh", "ProxyCommand="),
     ("ssh", "LocalCommand="),
@@ -81,7 +83,11 @@ pub(super) fn commands(part: &Part) -> Vec<String> {
     let next = texts
         .windows(2)
         .filter(|pair| COMMAND_WORDS.iter().any(|(program, option)| *program == name && *option == pair[0]))
-        .filter(|pair| name != "git" || pair[0].ends_with("filter") || texts.contains(&"rebase"))
+        .filter(|pair| {
+            name != "git"
+                || pair[0].ends_with("filter")
+                || texts.iter().any(|text| matches!(*text, "rebase" | "difftool"))
+        })
         .map(|pair| pair[1]);
     let marked = MARKED.iter().filter(|(program, _)| *program == name).flat_map(|(_, marks)| {
         texts.iter().filter_map(|text| marks.iter().find_map(|mark| text.strip_prefix(mark)))
@@ -112,7 +118,15 @@ fn of_git(texts: &[&str]) -> Vec<String> {
         let alias = value.strip_prefix('!').filter(|_| key.starts_with("alias."));
         alias.or_else(|| RUN.contains(&key.as_str()).then_some(value)).map(str::to_owned)
     });
-    rest.into_iter().chain(configured).collect()
+    let pager = texts
+        .iter()
+        .filter(|_| texts.contains(&"grep"))
+        .filter_map(|text| text.strip_prefix("-O"))
+        .map(str::to_owned);
+    // git-remote-ext(1): a command whose blanks are written `% `.
+    let transport =
+        texts.iter().filter_map(|text| text.strip_prefix("ext::")).map(|text| text.replace("% ", "\\ "));
+    rest.into_iter().chain(configured).chain(pager).chain(transport).collect()
 }
 
 /// The command of GNU sed's `e`, alone or behind an address: `e id`, `1e id`, `$e id`.

@@ -80,8 +80,8 @@ fn wrappers_are_taken_off_with_their_true_arity() {
         "find . -name a -exec git rm {} + -o -exec ls {} \\;",
         &expect![[r"
         /ws: find . -name a -exec git rm {} + -o -exec ls {} ;…
-        /ws: git rm ./…
-        /ws: ls ./…"]],
+        /ws: git rm ./…/a
+        /ws: ls ./…/a"]],
     );
     check(
         "timeout --what 5 git push",

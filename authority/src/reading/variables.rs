@@ -56,7 +56,8 @@ impl Variables {
 
     pub(super) fn value(&self, name: &str) -> Option<String> {
         if let Some(value) = self.values.get(name) {
-            return value.clone();
+            // With other separators nobody here can say into which words a value falls.
+            return value.clone().filter(|_| name == "IFS" || !self.has_separators());
         }
         match name {
             "HOME" => Some(self.home.clone()),
@@ -65,6 +66,13 @@ impl Variables {
             "IFS" => Some(" ".to_owned()),
             _ => None,
         }
+    }
+
+    /// Whether values fall into words at other characters than blanks.
+    fn has_separators(&self) -> bool {
+        self.values.get("IFS").is_some_and(|value| {
+            value.as_deref().is_none_or(|ifs| ifs.contains(|c: char| !c.is_whitespace()))
+        })
     }
 
     /// What a substitution prints, where that is plain.

@@ -77,6 +77,9 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper { names: &["xargs", "gxargs"], flags: "0oprtx", valued: "aEdILnPs",
         long_flags: &["null", "open-tty", "interactive", "no-run-if-empty", "verbose", "exit", "show-limits", "replace", "eof", "max-lines"],
         long_valued: &["arg-file", "delimiter", "max-args", "max-procs", "max-chars", "process-slot-var"], ..PLAIN },
+    Wrapper { names: &["firejail"], long_flags: &["quiet", "noprofile", "private", "net", "noroot"], ..PLAIN },
+    Wrapper { names: &["proot"], flags: "0v", valued: "rbqwkS", long_flags: &["root-id"], long_valued: &["rootfs", "bind", "cwd"], ..PLAIN },
+    Wrapper { names: &["screen"], flags: "dDmALqxRUl", valued: "SsTtcehp", ..PLAIN },
     Wrapper { names: &["caffeinate"], flags: "dimsu", valued: "tw", ..PLAIN },
     Wrapper { names: &["xvfb-run"], flags: "al", valued: "efnpsw", long_flags: &["auto-servernum"], long_valued: &["server-args", "server-num"], ..PLAIN },
     Wrapper { names: &["runuser"], flags: "", valued: "ugG", long_valued: &["user", "group", "supp-group"], ..PLAIN },
@@ -97,15 +100,21 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("pnpm", &["exec"]),
     ("yarn", &["exec"]),
     ("mise", &["exec", "--"]),
+    ("npm", &["exec"]),
+    ("npx", &[]),
 ];
 
 /// Takes one wrapper off.
 pub(super) fn peel(part: &Part, read: &Reading) -> Peeled {
     let name = part.name();
+    if let Some(words) = by_its_usual_name(part) {
+        return Peeled::Commands(vec![(words, Vec::new())]);
+    }
     match name {
         "find" | "fd" | "fdfind" => return find(part),
         "watch" => return watch(part),
         "flock" => return flock(part),
+        "hyperfine" => return benchmark(part),
         "script" | "su" | "nix-shell" | "nix" => return script_option(part),
         "env" if part.texts().any(splits_a_string) => return split_string(part),
         "command"
@@ -136,6 +145,30 @@ pub(super) fn peel(part: &Part, read: &Reading) -> Peeled {
         return Peeled::Nothing;
     }
     Peeled::Commands(vec![(words, assignments)])
+}
+
+/// The same command under the name that the rest of the reading knows: `git-push` of git's own folder, `hub push`,
+/// `python3 -m pip`.
+fn by_its_usual_name(part: &Part) -> Option<Vec<Word>> {
+    let name = part.name();
+    let args = part.args();
+    let renamed = |first: &[&str], rest: &[Word]| {
+        Some(first.iter().map(|text| Word::of(*text)).chain(rest.iter().cloned()).collect())
+    };
+    if let Some(subcommand) = name.strip_prefix("git-").filter(|name| !name.is_empty()) {
+        return renamed(&["git", subcommand], args);
+    }
+    if name == "hub" {
+        return renamed(&["git"], args);
+    }
+    match args {
+        [option, module, rest @ ..] if name.starts_with("python") && option.text == "-m" => {
+            matches!(module.text.as_str(), "pip" | "pipx" | "twine" | "keyring")
+                .then(|| renamed(&[module.text.as_str()], rest))
+                .flatten()
+        }
+        _ => None,
+    }
 }
 
 impl Wrapper {
@@ -273,6 +306,14 @@ fn watch(part: &Part) -> Peeled {
     if words.is_empty() { Peeled::Nothing } else { Peeled::Script(words.join(" ")) }
 }
 
+/// hyperfine(1) gives each of its words to a shell.
+fn benchmark(part: &Part) -> Peeled {
+    const VALUED: [&str; 10] =
+        ["-w", "--warmup", "-m", "--min-runs", "-M", "--max-runs", "-r", "--runs", "-n", "--command-name"];
+    let texts: Vec<&str> = part.operands(&VALUED).into_iter().map(|word| word.text.as_str()).collect();
+    if texts.is_empty() { Peeled::Nothing } else { Peeled::Script(texts.join("\n")) }
+}
+
 fn flock(part: &Part) -> Peeled {
     let wrapper = Wrapper {
         flags: "sxeunoFv",
@@ -358,7 +399,20 @@ pub(super) fn found_by(part: &Part) -> String {
         _ => None,
     };
     let start = start.unwrap_or(".");
-    if is_narrowed(part) { format!("{}/{UNKNOWN}", start.trim_end_matches('/')) } else { start.to_owned() }
+    if !is_narrowed(part) {
+        return start.to_owned();
+    }
+    let names: Vec<&str> = part
+        .words
+        .windows(2)
+        .filter(|pair| matches!(pair[0].text.as_str(), "-name" | "-iname"))
+        .map(|pair| pair[1].text.as_str())
+        .collect();
+    let start = start.trim_end_matches('/');
+    match names.as_slice() {
+        [name] if part.name() == "find" => format!("{start}/{UNKNOWN}/{name}"),
+        _ => format!("{start}/{UNKNOWN}"),
+    }
 }
 
 /// Whether a search has a condition on what it finds besides its type.
@@ -404,7 +458,8 @@ fn xargs(part: &Part, words: Vec<Word>, read: &Reading) -> Vec<Inner> {
         .map(str::to_owned)
         .or_else(|| part.has('i', "").then(|| "{}".to_owned()));
     if let Some(token) = replaced.filter(|token| !token.is_empty()) {
-        let value = given.first().cloned().unwrap_or_default();
+        // With -I an argument is a whole line (xargs(1)).
+        let value = given.join(" ");
         for word in &mut words {
             word.text = word.text.replace(&token, &value);
         }
@@ -438,6 +493,8 @@ fn given_to_xargs(part: &Part, read: &Reading) -> Vec<String> {
         "ls" if !has_operand && part.fed_by.len() == 1 && source.operands(&[]).is_empty() => {
             vec![".".to_owned()]
         }
+        // Every tracked file.
+        "git" if source.texts().all(|text| matches!(text, "ls-files" | "-z")) => vec![".".to_owned()],
         "git" | "rg" | "grep" | "ls" | "fd" | "fdfind" if !has_operand => vec![format!("./{UNKNOWN}")],
         _ => nothing_known(),
     }

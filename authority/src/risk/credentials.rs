@@ -8,6 +8,7 @@
 use super::scene::Scene;
 use super::table::{Line, find};
 use super::{Kind, Risk, Weight};
+use crate::protected::matches_glob;
 use crate::reading::{Part, base_name};
 
 /// Pieces of paths that hold keys, as they stand in the documentation of the programs that keep them.
@@ -59,6 +60,10 @@ const METADATA: &[&str] = &[
     "100.100.100.200",
     "169.254.170.2",
     "metadata.azure.internal",
+    "//metadata/",
+    "//2852039166",
+    "//0xa9fea9fe",
+    "//0251.0376.",
 ];
 
 #[rustfmt::skip]
@@ -78,6 +83,10 @@ const PRINTS: &[Line] = &[
     ("az", &["account", "get-access-token"], Weight::SevereLasting, TOKEN),
     ("az", &["keyvault", "secret", "show"], Weight::SevereLasting, TOKEN),
     ("git", &["credential", "fill"], Weight::SevereLasting, TOKEN),
+    ("npm", &["token"], Weight::SevereLasting, TOKEN),
+    ("fly", &["auth", "token"], Weight::SevereLasting, TOKEN),
+    ("keyring", &["get"], Weight::SevereLasting, KEYCHAIN),
+    ("heroku", &["config"], Weight::SevereLasting, TOKEN),
     ("heroku", &["auth:token"], Weight::SevereLasting, TOKEN),
     ("kubectl", &["create", "token"], Weight::SevereLasting, TOKEN),
     ("vault", &["read"], Weight::SevereLasting, TOKEN),
@@ -115,7 +124,7 @@ pub(super) fn of(part: &Part, _scene: &Scene) -> Option<Risk> {
     if let Some(risk) = find(Kind::Credentials, PRINTS, part) {
         return Some(risk.unaskable());
     }
-    if is_secret_of_a_cluster(part) {
+    if is_secret_of_a_cluster(part) || shows_its_secret(part) {
         return Some(severe(TOKEN));
     }
     environment(part).map(|reason| Risk::new(Kind::Credentials, Weight::ModerateLasting, reason, part))
@@ -198,13 +207,14 @@ fn is_key_path(path: &str) -> bool {
     KEY_PATHS.iter().any(|key| slashed.contains(key))
         || glob_in_ssh
         || (private && slashed.len() > name.len() + 1)
-        || (name.starts_with("id_") && ["id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"].contains(&name))
+        || (name.starts_with("id_")
+            && ["id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"].iter().any(|key| matches_glob(name, key)))
 }
 
 fn takes_a_key_folder(part: &Part) -> bool {
     let takes = matches!(
         part.name(),
-        "tar" | "zip" | "7z" | "cp" | "rsync" | "scp" | "grep" | "rg" | "mv" | "cpio" | "base64"
+        "tar" | "zip" | "7z" | "cp" | "rsync" | "scp" | "grep" | "rg" | "mv" | "cpio" | "base64" | "ln"
     );
     takes
         && part.args().iter().any(|word| {
@@ -233,12 +243,37 @@ fn is_secret_of_a_cluster(part: &Part) -> bool {
     }
 }
 
+/// Options that make a program print what it otherwise keeps to itself: gpg(1), ssh-keygen(1), gh, npm.
+fn shows_its_secret(part: &Part) -> bool {
+    match part.name() {
+        "gpg" | "gpg2" => part.texts().any(|text| text.starts_with("--export-secret")),
+        "gh" => {
+            super::table::subcommands(part).starts_with(&["auth", "status"]) && part.has('t', "--show-token")
+        }
+        "npm" | "pnpm" | "yarn" => part.texts().any(|text| text.contains("_authToken")),
+        _ => false,
+    }
+}
+
+/// Names of variables that hold a secret by their look.
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL"]
+        .iter()
+        .any(|sign| name.contains(sign))
+}
+
 fn environment(part: &Part) -> Option<&'static str> {
     const WHOLE: &str = "it prints the whole environment, where tokens are kept";
     let bare = part.operands(&["-u", "-C"]).is_empty();
     let whole = match part.name() {
         "env" | "printenv" => !part.wraps && bare && !part.has_long("--version") && !part.has_long("--help"),
         "set" => part.args().is_empty(),
+        "jq" => part.texts().any(|text| matches!(text, "env" | "$ENV")),
+        // The options without a dash: `ps eww`, `ps auxe` (ps(1)).
+        "ps" => part.texts().next().is_some_and(|first| {
+            first.contains('e') && first.chars().all(|c| "aAceEfglmnrSTuvwxX".contains(c))
+        }),
         "export" | "declare" | "typeset" => {
             part.texts().all(|text| matches!(text, "-p" | "-x" | "-px" | "-xp"))
                 && part.assignments.is_empty()
@@ -251,8 +286,14 @@ fn environment(part: &Part) -> Option<&'static str> {
     let coded =
         ["os.environ)", "process.env)", "dict(os.environ", "ENV.to_h", "%ENV", "getenv()", "ENVIRON)"];
     let in_code = part.code.as_ref().is_some_and(|code| coded.iter().any(|sign| code.text.contains(sign)));
-    if whole || reads_environ || in_code {
+    let is_all = part.code.as_ref().is_some_and(|code| {
+        matches!(code.text.trim(), "process.env" | "p ENV" | "puts ENV" | "pp ENV" | "print ENV")
+    });
+    if whole || reads_environ || in_code || is_all {
         return Some(WHOLE);
+    }
+    if part.name() == "printenv" && part.texts().any(is_secret_name) {
+        return Some("it prints a variable that holds a secret");
     }
     let shows = matches!(
         part.name(),

@@ -58,7 +58,9 @@ pub(super) fn of(part: &Part, scene: &Scene) -> Option<Risk> {
         }
         "mail" | "mailx" | "mutt" | "sendmail" | "msmtp" | "swaks" => moderate(UPLOAD),
         "aws" | "gsutil" | "gcloud" | "s3cmd" | "mc" if uploads(part) => moderate(UPLOAD),
-        "nslookup" | "dig" | "host" | "ping" | "drill" if part.args().iter().any(Word::is_unknown) => {
+        "nslookup" | "dig" | "host" | "ping" | "drill" | "getent" | "tftp"
+            if part.args().iter().any(Word::is_unknown) =>
+        {
             moderate(IN_ADDRESS).map(Risk::unaskable)
         }
         "gh" if subcommands(part).first() == Some(&"api") && api_writes(part) => moderate(FORGE),
@@ -153,7 +155,10 @@ fn web(part: &Part) -> Option<Risk> {
     if addresses.iter().any(|address| carries_data(address)) {
         return Some(Risk::new(Kind::Egress, Weight::ModerateLasting, IN_ADDRESS, part).unaskable());
     }
-    sends_a_body(part, &texts).then(|| Risk::new(Kind::Egress, Weight::ModerateLasting, UPLOAD, part))
+    let from_a_file =
+        part.name() == "curl" && part.value_of(&["-K", "--config"]).is_some_and(|file| !file.is_empty());
+    (from_a_file || sends_a_body(part, &texts))
+        .then(|| Risk::new(Kind::Egress, Weight::ModerateLasting, UPLOAD, part))
 }
 
 fn is_address(text: &str) -> bool {

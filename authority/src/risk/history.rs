@@ -12,11 +12,15 @@ use super::table::subcommands;
 use super::{Kind, Risk, Weight};
 use crate::context::Workspace;
 use crate::place;
+use crate::protected::matches_glob;
 use crate::reading::{Part, UNKNOWN, base_name};
+
+const LOST: &str = "it deletes the repository with its whole history";
 
 pub(super) fn of(part: &Part, scene: &Scene) -> Option<Risk> {
     match part.name() {
         "rm" | "mv" | "shred" | "unlink" => repository_lost(part),
+        "find" => found_and_lost(part),
         "git" => git(part, scene.workspace),
         "git-filter-repo" | "bfg" => {
             Some(risk(part, Weight::SevereUndoable, "it rewrites the history of the repository"))
@@ -40,9 +44,27 @@ fn repository_lost(part: &Part) -> Option<Risk> {
         let parent = path.rsplit('/').nth(1).unwrap_or("");
         last == ".git"
             || (parent == ".git" && matches!(last, "" | "objects" | "refs"))
-            || (word.glob && (last == ".gi" || last == ".g"))
+            || (word.glob && is_pattern_of_git(&path))
     });
-    lost.then(|| risk(part, Weight::SevereLasting, "it deletes the repository with its whole history"))
+    lost.then(|| risk(part, Weight::SevereLasting, LOST))
+}
+
+/// Whether the last piece of a path is a pattern that means `.git`. A pattern means a leading dot only where it has one.
+fn is_pattern_of_git(path: &str) -> bool {
+    let last = base_name(path.trim_end_matches('/'));
+    last.starts_with('.') && matches_glob(last, ".git")
+}
+
+/// `find .git -delete`, `find . -name .git -delete`; with `-exec` the command that is run is read.
+fn found_and_lost(part: &Part) -> Option<Risk> {
+    if !part.texts().any(|text| text == "-delete") {
+        return None;
+    }
+    let starts = part.args().iter().take_while(|word| !word.text.starts_with(['-', '(', '!']));
+    let within = |path: &str| path.split('/').any(|piece| piece == ".git");
+    let lost = starts.into_iter().any(|word| within(&part.path(word)))
+        || part.value_of(&["-name", "-path", "-wholename"]).is_some_and(within);
+    lost.then(|| risk(part, Weight::SevereLasting, LOST))
 }
 
 fn git(part: &Part, workspace: &Workspace) -> Option<Risk> {
@@ -66,6 +88,7 @@ fn git(part: &Part, workspace: &Workspace) -> Option<Risk> {
         "checkout" | "switch" if part.has('f', "--force") || part.has_long("--discard-changes") => thrown(),
         "checkout" if everything(rest) => thrown(),
         "checkout" if part.texts().any(|text| text == "--") => put_back(),
+        "rm" if part.has('f', "--force") && !part.has_long("--cached") && everything(rest) => thrown(),
         "restore" if part.has('S', "--staged") && !part.has('W', "--worktree") => None,
         "restore" if everything(rest) => thrown(),
         "restore" => put_back(),

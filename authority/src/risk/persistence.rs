@@ -29,7 +29,7 @@ pub(super) fn of(part: &Part, _scene: &Scene) -> Option<Risk> {
     if schedules {
         return Some(Risk::new(Kind::Persistence, Weight::SevereUndoable, starts_later, part));
     }
-    written.iter().any(|path| is_hook(path)).then(|| {
+    (written.iter().any(|path| is_hook(path)) || sets_a_program_of_git(part)).then(|| {
         Risk::new(
             Kind::Persistence,
             Weight::ModerateLasting,
@@ -37,6 +37,34 @@ pub(super) fn of(part: &Part, _scene: &Scene) -> Option<Risk> {
             part,
         )
     })
+}
+
+/// `git config` that gives a key a program to run (git-config(1)).
+fn sets_a_program_of_git(part: &Part) -> bool {
+    const KEYS: [&str; 8] = [
+        "core.pager",
+        "core.editor",
+        "core.fsmonitor",
+        "core.askpass",
+        "sequence.editor",
+        "diff.external",
+        "gpg.program",
+        "uploadpack.packobjectshook",
+    ];
+    const ENDS: [&str; 7] = [".cmd", ".textconv", ".command", ".driver", ".clean", ".smudge", ".process"];
+    const FAMILIES: [&str; 5] = ["difftool.", "mergetool.", "diff.", "merge.", "filter."];
+    if part.name() != "git" {
+        return false;
+    }
+    let words = subcommands(part);
+    let (["config", "set", rest @ ..] | ["config", rest @ ..]) = words.as_slice() else { return false };
+    let [key, value, ..] = rest else { return false };
+    let key = key.to_ascii_lowercase();
+    let is_own_builtin = key == "core.fsmonitor" && matches!(*value, "true" | "false");
+    let family =
+        FAMILIES.iter().any(|start| key.starts_with(start)) && ENDS.iter().any(|end| key.ends_with(end));
+    let alias = key.starts_with("alias.") && value.starts_with('!');
+    !is_own_builtin && (KEYS.contains(&key.as_str()) || family || alias)
 }
 
 fn is_start_file(path: &str) -> bool {

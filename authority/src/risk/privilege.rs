@@ -40,7 +40,7 @@ pub(super) fn of(part: &Part, _scene: &Scene) -> Option<Risk> {
         return severe("it changes a file of the system");
     }
     match part.name() {
-        "sudo" | "doas" | "pkexec" | "runuser" | "su" | "sudoedit" | "gosu" => severe(ANOTHER),
+        "sudo" | "doas" | "pkexec" | "runuser" | "su" | "sudoedit" | "gosu" | "run0" => severe(ANOTHER),
         "useradd" | "usermod" | "userdel" | "groupadd" | "groupmod" | "groupdel" | "adduser" | "addgroup"
         | "deluser" | "passwd" | "chpasswd" | "visudo" | "gpasswd" | "chage" | "vipw" | "newusers"
         | "dscl" => severe(USERS),

@@ -59,6 +59,9 @@ pub(super) fn of(part: &Part, scene: &Scene) -> Option<Risk> {
     let name = part.name();
     let made = match name {
         "rm" | "rmdir" | "unlink" | "shred" | "srm" | "trash" => remove(part, scene),
+        "truncate" => {
+            worst(part.operands(&["-s", "-r"]).into_iter().filter_map(|word| one(word, false, part, scene)))
+        }
         "find" => find(part, scene),
         "dd" => part.value_of(&["of="]).filter(|target| is_device(target)).map(|_| disk(part)),
         "wipefs" | "blkdiscard" | "mkswap" | "sgdisk" | "sfdisk" | "fdisk" | "parted" | "cryptsetup"
