@@ -37,7 +37,7 @@ pub enum StartError {
     /// The specification breaks a rule of [`StartSpec`].
     #[error("invalid start: {0}")]
     Invalid(&'static str),
-    /// A pipe or memory file could not be made.
+    /// A pipe or memory file could not be made, or the kernel passes no more descriptors on for this user.
     #[error("cannot prepare the command's descriptors")]
     Descriptors(#[source] io::Error),
 }
@@ -81,8 +81,9 @@ enum Greeting {
 struct Outgoing {
     bytes: Vec<u8>,
     descriptors: Vec<OwnedFd>,
-    /// For a start: told once the packet is with the kernel. If nobody waits for it any more, the start is cancelled.
-    sent: Option<(u64, oneshot::Sender<()>)>,
+    /// For a start: told once the packet is with the kernel, or that it will not be. If nobody waits for it any more, the
+    /// start is cancelled.
+    sent: Option<(u64, oneshot::Sender<Result<(), Errno>>)>,
 }
 
 /// A command that was handed to the runner. Dropping it ends nothing.
@@ -210,9 +211,11 @@ impl Link {
         let (sent, on_its_way) = oneshot::channel();
         let outgoing = Outgoing { bytes, descriptors, sent: Some((command, sent)) };
         let queued = self.shared.orders.send(outgoing).await;
-        if queued.is_err() || on_its_way.await.is_err() {
+        let sent = if queued.is_ok() { on_its_way.await.ok() } else { None };
+        if sent != Some(Ok(())) {
             self.shared.table().commands.remove(&command);
-            return Err(StartError::RunnerUnavailable);
+            let refused = sent.and_then(Result::err);
+            return Err(refused.map_or(StartError::RunnerUnavailable, self::descriptors));
         }
         Ok(Running {
             stdout: streams.stdout,
@@ -370,14 +373,27 @@ fn take_in(bytes: &[u8], greet: &watch::Sender<Greeting>, shared: &Shared) -> io
 
 async fn put_out(socket: &AsyncFd<OwnedFd>, outgoing: Outgoing) -> io::Result<()> {
     let descriptors: Vec<BorrowedFd<'_>> = outgoing.descriptors.iter().map(AsFd::as_fd).collect();
-    push(socket, &outgoing.bytes, &descriptors).await?;
-    if let Some((command, sent)) = outgoing.sent
-        && sent.send(()).is_err()
-    {
+    let pushed = push(socket, &outgoing.bytes, &descriptors).await;
+    let Some((command, sent)) = outgoing.sent else { return pushed };
+    let refused =
+        pushed.as_ref().err().and_then(Errno::from_io_error).filter(|errno| concerns_one_packet(*errno));
+    if let Some(errno) = refused {
+        // If nobody waits any more there is nothing to cancel either.
+        let _ = sent.send(Err(errno));
+        return Ok(());
+    }
+    pushed?;
+    if sent.send(Ok(())).is_err() {
         let cancel = Request { command, order: Some(Order::Cancel(Empty {})) }.encode_to_vec();
         push(socket, &cancel, &[]).await?;
     }
     Ok(())
+}
+
+/// Whether the kernel refused this packet and not the link: every process of the user counts against its limit of descriptors
+/// under way (unix(7), ETOOMANYREFS), a command's too.
+fn concerns_one_packet(errno: Errno) -> bool {
+    matches!(errno, Errno::TOOMANYREFS | Errno::NOBUFS | Errno::NOMEM)
 }
 
 async fn push(socket: &AsyncFd<OwnedFd>, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {

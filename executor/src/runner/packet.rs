@@ -36,8 +36,11 @@ pub(super) fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_
 
 /// Receives one packet without waiting. Descriptors arrive close-on-exec.
 ///
+/// A receiver at its own limit of descriptors gets the first ones only (unix(7)), and so the reader of this one packet finds
+/// that some are missing; packets after it are whole.
+///
 /// # Errors
-/// `EAGAIN` when none is there, `EMSGSIZE` for a packet or descriptor list that was cut short.
+/// `EAGAIN` when none is there, `EMSGSIZE` for a packet that was cut short.
 pub(super) fn receive(socket: impl AsFd) -> Result<Packet, Errno> {
     let mut bytes = [0; MAX_PACKET_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
@@ -54,7 +57,7 @@ pub(super) fn receive(socket: impl AsFd) -> Result<Packet, Errno> {
             descriptors.extend(rights);
         }
     }
-    if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+    if received.flags.contains(ReturnFlags::TRUNC) {
         return Err(Errno::MSGSIZE);
     }
     Ok(Packet { bytes: bytes[..received.bytes].to_vec(), descriptors })

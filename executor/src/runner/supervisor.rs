@@ -57,6 +57,10 @@ struct Ready {
 /// runner, whose descriptors are closed here; `runner` is this supervisor's end of their socket pair.
 pub(super) fn supervise(ground: &Ground, runner: &OwnedFd) -> ! {
     let ready = prepare(ground, runner);
+    if ready.is_err() {
+        // Takes a start that is already there, to refuse it. Any later one finds nobody and goes to a fresh supervisor.
+        let _ = rustix::net::shutdown(runner, rustix::net::Shutdown::Read);
+    }
     let Some(packet) = await_order(runner) else { kernel::exit_now(0) };
     match ready.and_then(|ready| begin(ground, ready, packet, runner)) {
         Ok(mut supervisor) => supervisor.follow(),
