@@ -32,6 +32,8 @@ const NAMESPACES: i32 = libc::CLONE_NEWNS
 const CLONE_NEWTIME: i32 = 0x80;
 /// linux/resource.h.
 const PRIO_PROCESS: u32 = 0;
+/// linux/ioprio.h.
+const IOPRIO_WHO_PROCESS: u32 = 1;
 
 /// Refused whatever the arguments. Named by who would miss them: debuggers (ptrace and the three beside it), key rings,
 /// io_uring (it can do what no filter sees), userfaultfd, and SysV IPC, which no workspace bounds.
@@ -64,6 +66,11 @@ const REFUSED: &[c_long] = &[
     libc::SYS_msgctl,
 ];
 
+/// Refused unless the first argument, a process number, is 0. `sched_setaffinity` is not among them: thread libraries name
+/// their threads in it.
+const OWN_ONLY: &[c_long] =
+    &[libc::SYS_prlimit64, libc::SYS_sched_setscheduler, libc::SYS_sched_setparam, libc::SYS_sched_setattr];
+
 /// Puts the filter on this process and all it will start. `no_new_privs` must be set.
 ///
 /// # Errors
@@ -93,12 +100,17 @@ fn program() -> Vec<sock_filter> {
         program.extend([equal(number(call), 0, 4), load_argument(0), any_of(flags.cast_unsigned(), 0, 1)]);
         program.extend([refuse(libc::EPERM), allow()]);
     }
-    // Own limits and priority only: 0 is the caller.
-    program.extend([equal(number(libc::SYS_prlimit64), 0, 4), load_argument(0), equal(0, 1, 0)]);
-    program.extend([refuse(libc::EPERM), allow()]);
-    program.extend([equal(number(libc::SYS_setpriority), 0, 6), load_argument(0)]);
-    program.extend([equal(PRIO_PROCESS, 0, 2), load_argument(1), equal(0, 1, 0)]);
-    program.extend([refuse(libc::EPERM), allow()]);
+    // Own limits, scheduling and priorities only: 0 is the caller. A supervisor made idle by its command would keep no time.
+    for call in OWN_ONLY {
+        program.extend([equal(number(*call), 0, 4), load_argument(0), equal(0, 1, 0)]);
+        program.extend([refuse(libc::EPERM), allow()]);
+    }
+    for (call, process) in [(libc::SYS_setpriority, PRIO_PROCESS), (libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS)]
+    {
+        program.extend([equal(number(call), 0, 6), load_argument(0)]);
+        program.extend([equal(process, 0, 2), load_argument(1), equal(0, 1, 0)]);
+        program.extend([refuse(libc::EPERM), allow()]);
+    }
     program.push(allow());
     program
 }

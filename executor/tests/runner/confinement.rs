@@ -45,6 +45,8 @@ const REFUSED: &[&str] = &[
     "kill -0 $PPID",
     "prlimit --pid $PPID --nofile=10:10",
     "renice -n 5 -p $PPID",
+    "chrt --idle --pid 0 $PPID",
+    "ionice -c 3 -p $PPID",
     "ipcmk -M 4096",
     "dmesg",
 ];
