@@ -15,6 +15,7 @@
 //! same executor or told as lost, a question stays a question, and a turn of which nothing is stored is asked again.
 
 mod conversation;
+mod departed;
 mod judge;
 mod prompt;
 mod runs;

@@ -43,18 +43,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::environment::EnvironmentResolver;
 use crate::session::SessionId;
-use crate::store::Store;
+use crate::store::{Departed, Store};
 use error::ApiError;
 use gate::TokenDigest;
 use rate::Rates;
 
 /// What the API asks of the agent loop. What it is about stands in the store already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Nudge {
     /// There is something new for this session.
     Wake(SessionId),
     /// Stop what this session is doing.
     Interrupt(SessionId),
+    /// The session is deleted: end what it left running.
+    Deleted(Departed),
 }
 
 /// How long and how many: what one caller may cost.
@@ -138,8 +140,8 @@ impl Api {
 
     /// Tells the loop. If the loop is gone the server is ending, and the row is found at the next start.
     async fn nudge(&self, nudge: Nudge) {
-        if self.nudges.send(nudge).await.is_err() {
-            tracing::debug!(?nudge, "nobody to nudge");
+        if let Err(unsent) = self.nudges.send(nudge).await {
+            tracing::debug!(nudge = ?unsent.0, "nobody to nudge");
         }
     }
 

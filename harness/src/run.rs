@@ -262,6 +262,7 @@ async fn pass_on(mut nudges: mpsc::Receiver<Nudge>, runs: Arc<Runs>) {
         match nudge {
             Nudge::Wake(session) => runs.wake(session),
             Nudge::Interrupt(session) => runs.interrupt(session),
+            Nudge::Deleted(departed) => runs.end_left_behind(departed),
         }
     }
 }

@@ -30,6 +30,7 @@ pub use change::Changes;
 pub use error::StoreError;
 pub use lease::Lease;
 pub use operation::{Operation, OperationState};
+pub use session::Departed;
 pub use write::Write;
 
 use std::fs::OpenOptions;

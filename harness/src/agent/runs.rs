@@ -8,11 +8,12 @@ use mooring_authority::Protected;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::departed;
 use super::session::work_on;
 use crate::environment::EnvironmentResolver;
 use crate::model::ModelClient;
 use crate::session::SessionId;
-use crate::store::{Store, StoreError};
+use crate::store::{Departed, Store, StoreError};
 
 /// What the agent works with.
 pub struct AgentParts {
@@ -100,6 +101,21 @@ impl Runs {
     /// work; here it is only made sure that there is one.
     pub fn interrupt(&self, session: SessionId) {
         self.wake(session);
+    }
+
+    /// Stops the work of a deleted session and ends the commands that it left running. Returns at once.
+    ///
+    /// Must be called within a Tokio runtime.
+    pub fn end_left_behind(&self, departed: Departed) {
+        self.wake(departed.session);
+        let (parts, closing) = (Arc::clone(&self.parts), self.closing.clone());
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = departed::end_commands(&parts, &departed) => {}
+                // The executor ends, and its commands with it.
+                () = closing.cancelled() => {}
+            }
+        });
     }
 
     /// Goes on with every open run of the store. Gives how many sessions have one.

@@ -392,7 +392,17 @@ impl CommandService for Process {
     }
 
     async fn list(&self, _: Request<v1::ListRequest>) -> Result<Response<v1::ListResponse>, Status> {
-        not_here()
+        let state = |(operation, (id, ended)): (&String, &(String, watch::Sender<Option<End>>))| {
+            let end = ended.borrow().map(end_of);
+            v1::CommandState {
+                command_id: id.clone(),
+                operation_id: operation.clone(),
+                end,
+                ..Default::default()
+            }
+        };
+        let commands = self.alive().commands.iter().map(state).collect();
+        Ok(Response::new(v1::ListResponse { commands }))
     }
 
     async fn signal(&self, _: Request<v1::SignalRequest>) -> Result<Response<v1::SignalResponse>, Status> {

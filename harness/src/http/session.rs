@@ -105,9 +105,9 @@ pub(crate) async fn patch(
 /// `DELETE /v1/sessions/{id}`
 pub(crate) async fn delete(State(api): State<Api>, ids: PathIds) -> Result<Response, ApiError> {
     let session = ids.session()?;
-    api.store.delete_session(session).await?;
-    // The holder finds its lease lost and stops what it runs.
-    api.nudge(Nudge::Interrupt(session)).await;
+    // The holder finds its lease lost and stops what it runs; what runs in the background is ended by name.
+    let departed = api.store.delete_session(session).await?;
+    api.nudge(Nudge::Deleted(departed)).await;
     tracing::info!(%session, "deleted a session");
     Ok(StatusCode::NO_CONTENT.into_response())
 }

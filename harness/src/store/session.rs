@@ -17,6 +17,19 @@ const SELECT: &str = "SELECT s.*, \
     EXISTS (SELECT 1 FROM runs r WHERE r.session_id = s.id AND r.state IN ('queued', 'running')) AS has_running \
     FROM sessions s WHERE ($1 IS NULL OR s.id = $1) ORDER BY s.created_at DESC, s.id DESC LIMIT $2";
 
+/// What a deleted session may have left at its executor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Departed {
+    /// Its id, which no other session gets.
+    pub session: SessionId,
+    /// Where it worked.
+    pub environment: Option<EnvironmentRef>,
+    /// One above the last holder's, which is thereby fenced.
+    pub lease_epoch: u64,
+    /// Under which ids it started things there.
+    pub operations: BTreeSet<String>,
+}
+
 impl Store {
     /// Stores a session: one row, and its first event.
     ///
@@ -119,19 +132,27 @@ impl Store {
     /// [`StoreError::LeaseLost`]. The workspace is not touched.
     ///
     /// # Errors
-    /// [`StoreError::NoSuchSession`], [`StoreError::Database`].
-    pub async fn delete_session(&self, session: SessionId) -> Result<(), StoreError> {
+    /// [`StoreError::NoSuchSession`], [`StoreError::Database`], [`StoreError::Corrupt`].
+    pub async fn delete_session(&self, session: SessionId) -> Result<Departed, StoreError> {
+        let environment = self.session(session).await?.environment;
         let mut write = self.write_unleased(session).await?;
         let text = write.session_text();
-        let done =
-            sqlx::query("DELETE FROM sessions WHERE id = $1").bind(text).execute(write.connection()).await?;
-        if done.rows_affected() == 0 {
-            return Err(StoreError::NoSuchSession);
-        }
+        let rows = sqlx::query("SELECT id FROM operations WHERE session_id = $1")
+            .bind(text.clone())
+            .fetch_all(write.connection())
+            .await?;
+        let operations = rows.iter().map(|row| row.try_get("id")).collect::<Result<_, _>>()?;
+        let row = sqlx::query("DELETE FROM sessions WHERE id = $1 RETURNING lease_epoch")
+            .bind(text)
+            .fetch_optional(write.connection())
+            .await?
+            .ok_or(StoreError::NoSuchSession)?;
+        let epoch: i64 = row.try_get("lease_epoch")?;
         write.commit().await?;
         // What was deleted is still in the write-ahead log until it is folded back.
         sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&self.writer).await?;
-        Ok(())
+        let lease_epoch = u64::try_from(epoch).unwrap_or(0).saturating_add(1);
+        Ok(Departed { session, environment, lease_epoch, operations })
     }
 }
 

@@ -91,3 +91,21 @@ async fn deleting_a_session_ends_its_command() {
     stage.store.delete_session(session).await.expect("deleted");
     stage.fake.until_ran("cancel 00000000000000000000000000000001").await;
 }
+
+#[tokio::test]
+async fn deleting_a_session_ends_its_background_command_and_no_other() {
+    let job = |id| calls(&[(id, "Shell", r#"{"command":"hang","background":true}"#)]);
+    let stage = Stage::new([job("a"), say("kept"), job("b"), say("going")]).await;
+    for _ in 0..2 {
+        let session = stage.session(Mode::FullTrust, Limits::default()).await;
+        let run = stage.post(session, "go").await;
+        assert_eq!(stage.ended(session, run).await, "answered");
+        if stage.fake.ran().len() == 2 {
+            let departed = stage.store.delete_session(session).await.expect("deleted");
+            stage.runs.end_left_behind(departed);
+        }
+    }
+    stage.fake.until_ran("cancel 00000000000000000000000000000002").await;
+    stage.runs.shutdown().await;
+    assert_eq!(stage.fake.ran(), ["hang", "hang", "cancel 00000000000000000000000000000002"]);
+}
