@@ -154,8 +154,9 @@ pub(super) async fn search(pair: &Pair) -> anyhow::Result<[Row; 2]> {
         corpus::expect_rust_files(found)
     };
     let root = pair.tree().join("corpus");
-    let rg = searcher("rg", &["-n", corpus::NEEDLE], &root);
-    let fd = searcher("fd", &["--glob", "*.rs"], &root);
+    let rg = searcher(&["rg"], &["-n", corpus::NEEDLE], &root);
+    // Debian calls the program `fdfind`.
+    let fd = searcher(&["fd", "fdfind"], &["--glob", "*.rs"], &root);
     let grep_row = against(&format!("Grep over {files} files"), grep, rg).await?;
     let glob_row = against(&format!("Glob over {files} files"), glob, fd).await?;
     Ok([grep_row, glob_row])
@@ -185,11 +186,13 @@ async fn against(
     }
 }
 
-/// The program as a process into a pipe, or the sentence that it is missing.
-fn searcher(program: &str, arguments: &[&str], root: &Path) -> Result<(String, Command), String> {
-    if Command::new(program).arg("--version").stdout(Stdio::null()).status().is_err() {
-        return Err(format!("`{program}` is not installed"));
-    }
+/// The first of the names that is installed, as a process into a pipe, or the sentence that it is missing.
+fn searcher(names: &[&str], arguments: &[&str], root: &Path) -> Result<(String, Command), String> {
+    let is_there =
+        |name: &&&str| Command::new(**name).arg("--version").stdout(Stdio::null()).status().is_ok();
+    let Some(program) = names.iter().find(is_there) else {
+        return Err(format!("`{}` is not installed", names.join("` or `")));
+    };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root);
     Ok((format!("`{program}` as a process into a pipe"), command))
