@@ -91,7 +91,13 @@ fn told(event: &Event) -> Vec<String> {
         "tool.call" => indented("call  ", &format!("{} {}", field("tool"), field("arguments"))),
         "tool.result" => indented("result", field("text")),
         "approval.requested" => {
-            indented("asks  ", &format!("may I? {} — {}", field("arguments"), data["question"]))
+            let question = &data["question"];
+            let words = |name: &str| question[name].as_str().unwrap_or_default().to_owned();
+            let why = question["why"].as_array().into_iter().flatten().filter_map(|why| why.as_str());
+            let lines: Vec<String> = std::iter::once(format!("{} {}", words("title"), words("subject")))
+                .chain(why.map(str::to_owned))
+                .collect();
+            indented("asks  ", &lines.join("\n"))
         }
         "approval.resolved" => indented("answer", field("state")),
         "run.resumed" => indented("run   ", "goes on after a restart"),
