@@ -3,6 +3,7 @@
 //! Generated from `proto/mooring/execution/v1/*.proto`, where every field is described with its unit and bounds. By hand
 //! here: how an [`ErrorDetail`](v1::ErrorDetail) travels in a gRPC status, and the numbers both ends must agree on.
 
+pub mod certificate;
 mod status;
 
 pub use status::{ErrorCodeExt, detail_of, refusal};

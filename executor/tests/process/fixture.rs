@@ -82,6 +82,7 @@ impl Folder {
                 read_only: Vec::new(),
             }),
             shell: 0,
+            may_be_new: false,
         }
     }
 }

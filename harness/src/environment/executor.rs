@@ -232,6 +232,7 @@ fn bind_request(binding: &Binding<'_>) -> Result<v1::BindRequest, StartError> {
             read_only: binding.given.read_only.iter().filter_map(|folder| text(folder).ok()).collect(),
         }),
         shell: v1::Shell::Sh.into(),
+        may_be_new: false,
     })
 }
 

@@ -1,0 +1,1 @@
+//! The resources of `mooring.dev/v1alpha1`.
