@@ -26,7 +26,7 @@ pub use start::Request;
 
 use crate::environment::{BootId, Call, Limits, WorkspaceId};
 use crate::operation::OperationId;
-use crate::runner::{Link, StartError};
+use crate::runner::{Capabilities, LinkSlot, StartError};
 use command::{Origin, Progress, Stream};
 
 /// Ended commands kept.
@@ -37,6 +37,8 @@ const MAX_KEPT_BYTES: usize = 64 * 1024 * 1024;
 const CANCEL_PATIENCE: Duration = Duration::from_secs(20);
 /// When a caller may ask again after the runner was not there.
 const RUNNER_RETRY: Duration = Duration::from_secs(1);
+/// How long a Bind waits for a runner that is about to come.
+const RUNNER_PATIENCE: Duration = Duration::from_secs(5);
 /// Removed names that one answer tells.
 const MAX_TOLD_NAMES: usize = 1000;
 
@@ -115,7 +117,7 @@ impl From<StartError> for CommandError {
 
 /// All commands of this process.
 pub struct Commands {
-    link: Link,
+    link: LinkSlot,
     boot_id: BootId,
     tasks: TaskTracker,
     table: Mutex<Table>,
@@ -134,14 +136,17 @@ struct Table {
 }
 
 impl Commands {
-    /// No commands yet; they will be handed to the runner behind `link` and followed in `tasks`.
-    pub fn new(link: Link, boot_id: BootId, tasks: TaskTracker) -> Arc<Self> {
+    /// No commands yet; they will be handed to the runner in `link` and followed in `tasks`.
+    pub fn new(link: LinkSlot, boot_id: BootId, tasks: TaskTracker) -> Arc<Self> {
         Arc::new(Self { link, boot_id, tasks, table: Mutex::default() })
     }
 
-    /// The runner's side.
-    pub fn link(&self) -> &Link {
-        &self.link
+    /// What the runner's kernel can do. Waits for a runner to come, for up to 5 s.
+    ///
+    /// # Errors
+    /// [`CommandError::RunnerUnavailable`].
+    pub async fn capabilities(&self) -> Result<Capabilities, CommandError> {
+        Ok(self.link.capabilities(RUNNER_PATIENCE).await?)
     }
 
     /// Starts the command that `request` asks for. Must run to its end: see
@@ -160,7 +165,7 @@ impl Commands {
         let (spec, mut removed_variables) = request.into_spec(call)?;
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|error| std::io::Error::other(error.to_string()))?;
-        let running = self.link.start(spec).await?;
+        let running = self.link.current()?.start(spec).await?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let origin = Origin {
             id: WorkspaceId::new(random).to_string(),

@@ -1,8 +1,10 @@
 //! What Bind made: one environment with an exact identity, and the way every call enters it.
 
 mod binding;
+mod fence;
 mod identity;
 mod lease;
+mod site;
 mod state;
 mod variables;
 mod workspace;
@@ -18,6 +20,7 @@ use tonic::Status;
 pub use binding::{BindError, Bound, Limits};
 pub use identity::{BootId, Epoch, Identity};
 pub use lease::LeaseError;
+pub use site::{Site, Volume};
 pub(crate) use variables::check_variables;
 pub use variables::{Variable, Variables};
 pub use workspace::{Workspace, WorkspaceId};
@@ -28,6 +31,7 @@ use crate::operation::{ArgumentsDigest, OperationId};
 #[derive(Debug)]
 pub struct Environment {
     boot_id: BootId,
+    site: Site,
     bound: OnceCell<Arc<Bound>>,
     binding: Mutex<()>,
     draining: AtomicBool,
@@ -94,10 +98,11 @@ pub enum EnterError {
 }
 
 impl Environment {
-    /// An unbound environment of the process `boot_id`.
-    pub fn new(boot_id: BootId) -> Arc<Self> {
+    /// An unbound environment of the process `boot_id`, to be kept at `site`.
+    pub fn new(boot_id: BootId, site: Site) -> Arc<Self> {
         Arc::new(Self {
             boot_id,
+            site,
             bound: OnceCell::new(),
             binding: Mutex::const_new(()),
             draining: AtomicBool::new(false),

@@ -4,6 +4,7 @@ mod call;
 mod command_service;
 mod connection;
 mod file_service;
+mod role;
 mod status;
 mod workspace_service;
 
@@ -14,9 +15,11 @@ use mooring_proto::MAX_MESSAGE_BYTES;
 use mooring_proto::v1::command_service_server::{CommandServiceServer, SERVICE_NAME as COMMANDS};
 use mooring_proto::v1::file_service_server::{FileServiceServer, SERVICE_NAME as FILES};
 use mooring_proto::v1::workspace_service_server::{SERVICE_NAME as WORKSPACES, WorkspaceServiceServer};
-use tokio_stream::StreamExt as _;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
+use tonic::transport::server::Connected;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
@@ -24,6 +27,7 @@ pub use call::Calls;
 pub use command_service::CommandServiceImpl;
 pub use connection::Connection;
 pub use file_service::FileServiceImpl;
+pub use role::{Caller, Role, Roles};
 pub use workspace_service::WorkspaceServiceImpl;
 
 use crate::commands::Commands;
@@ -69,15 +73,19 @@ impl Services {
         Health(self.reporter.clone())
     }
 
-    /// Serves `connection` until it closes, or until `shut` and the last call have ended.
+    /// Serves the connections of `incoming` until there are no more and all have closed, or until `shut` and the last call
+    /// have ended. Each connection says who calls, and each call is asked for in [`Caller::may_call`].
     ///
     /// # Errors
     /// Those of the transport.
-    pub async fn serve(
+    pub async fn serve<C>(
         self,
-        connection: Connection,
+        incoming: impl Stream<Item = std::io::Result<C>>,
         shut: CancellationToken,
-    ) -> Result<(), tonic::transport::Error> {
+    ) -> Result<(), tonic::transport::Error>
+    where
+        C: AsyncRead + AsyncWrite + Connected<ConnectInfo = Caller> + Unpin + Send + 'static,
+    {
         self.health().set(ServingStatus::Serving).await;
         let health = tonic_health::pb::health_server::HealthServer::new(
             tonic_health::server::HealthService::from_health_reporter(self.reporter),
@@ -89,10 +97,6 @@ impl Services {
         let files = FileServiceServer::new(FileServiceImpl::new(Arc::clone(&self.environment)));
         let workspaces =
             WorkspaceServiceServer::new(WorkspaceServiceImpl::new(self.environment, self.commands));
-        // One connection, then none: the stream of connections ends when this one closes.
-        let closed = connection.closed();
-        let incoming = tokio_stream::once(Ok::<_, std::io::Error>(connection))
-            .merge(futures::stream::once(async move { closed.cancelled().await }).filter_map(|()| None));
         Server::builder()
             .max_concurrent_streams(MAX_CALLS)
             .timeout(ANSWER_LIMIT)
@@ -103,6 +107,7 @@ impl Services {
             .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
             .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
             .layer(self.calls)
+            .layer(Roles::default())
             .add_service(health)
             .add_service(
                 commands

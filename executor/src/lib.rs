@@ -28,3 +28,4 @@ pub mod run;
 pub mod runner;
 pub mod scrub;
 pub mod telemetry;
+pub mod tls;

@@ -2,14 +2,13 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-use mooring_executor::args::{Args, Half};
+use mooring_executor::args::Half;
 use mooring_executor::{run, telemetry};
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let half = Half::from_command_line();
     telemetry::start();
-    let outcome = match args.half {
+    let outcome = match half {
         Half::Serve(serve) => run::serve(serve),
         Half::Run(run) => run::run(run),
     };

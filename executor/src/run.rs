@@ -1,23 +1,25 @@
 //! Puts a half together and takes it apart again.
 
+mod local;
+mod pod;
+
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use rustix::net::SocketType;
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{RunArgs, ServeArgs};
+use crate::args::{Pod, Run, Serve};
 use crate::commands::Commands;
-use crate::environment::{BootId, Environment};
-use crate::grpc::{Connection, Services};
+use crate::environment::{BootId, Environment, Site};
+use crate::grpc::{Calls, Health, Services};
 use crate::inherited::take_socket;
-use crate::runner::{self, Link};
+use crate::runner::{self, LinkSlot};
 
 /// Threads that serve calls. Few, so that an idle executor is small; blocking work has threads of its own.
 const WORKERS: usize = 2;
@@ -33,19 +35,27 @@ const READERS_GRACE: Duration = Duration::from_secs(1);
 /// The `run` half: commands, for as long as the link holds.
 ///
 /// # Errors
-/// When the descriptor is no link.
-pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
-    let link = take_socket(args.link_fd, SocketType::SEQPACKET).context("taking the link")?;
-    Ok(runner::run(link))
+/// When an inherited descriptor is no link.
+pub fn run(run: Run) -> anyhow::Result<ExitCode> {
+    match run {
+        Run::Inherited(number) => {
+            let link = take_socket(number, SocketType::SEQPACKET).context("taking the link")?;
+            Ok(runner::run(link))
+        }
+        Run::Socket(path) => Ok(runner::run_at(&path)),
+    }
 }
 
-/// The `serve` half: files and gRPC, until the connection closes or SIGTERM has drained it.
+/// The `serve` half: files and gRPC. Ends when SIGTERM has drained it, and in local mode also when the connection closes.
 ///
 /// # Errors
-/// When a descriptor is none of ours or the runtime cannot be made.
-pub fn serve(args: ServeArgs) -> anyhow::Result<ExitCode> {
-    let grpc = take_socket(args.grpc_fd, SocketType::STREAM).context("taking the gRPC socket")?;
-    let link = take_socket(args.runner_fd, SocketType::SEQPACKET).context("taking the runner's socket")?;
+/// When something it was given cannot be used, or the runtime cannot be made.
+pub fn serve(serve: Serve) -> anyhow::Result<ExitCode> {
+    // Descriptors are taken before anything else opens some.
+    let way = match serve {
+        Serve::Local(inherited) => Way::Local(local::Sockets::take(inherited)?),
+        Serve::Pod(pod) => Way::Pod(pod),
+    };
     guard_memory().context("guarding the memory of the process")?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -53,10 +63,21 @@ pub fn serve(args: ServeArgs) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()
         .context("starting the runtime")?;
-    let code = runtime.block_on(serve_connection(grpc, link))?;
+    runtime.block_on(async {
+        match way {
+            Way::Local(sockets) => local::serve(sockets).await,
+            Way::Pod(pod) => pod::serve(pod).await,
+        }
+    })?;
     // Work that still blocks in the file system does not hold the process.
     runtime.shutdown_background();
-    Ok(code)
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How to serve, with what could be taken only once.
+enum Way {
+    Local(local::Sockets),
+    Pod(Pod),
 }
 
 /// No core dump, and no reading of this process by another of the same user: variables pass through it.
@@ -66,41 +87,40 @@ fn guard_memory() -> io::Result<()> {
     Ok(())
 }
 
-async fn serve_connection(grpc: OwnedFd, link: OwnedFd) -> anyhow::Result<ExitCode> {
-    let mut boot_id = [0; 16];
-    getrandom::fill(&mut boot_id).map_err(|error| anyhow::anyhow!("no random bytes: {error}"))?;
-    let environment = Environment::new(BootId::new(boot_id));
-    let link = Link::connect(link).context("connecting to the runner")?;
-    let commands = Commands::new(link.clone(), environment.boot_id().clone(), environment.tasks().clone());
-    let stream = UnixStream::from(grpc);
-    stream.set_nonblocking(true).context("preparing the gRPC socket")?;
-    let stream = tokio::net::UnixStream::from_std(stream).context("preparing the gRPC socket")?;
-    let connection = Connection::new(stream);
-    let closed = connection.closed();
+/// What both ways to serve have in common: one environment, its commands, and how they end.
+struct Server {
+    environment: Arc<Environment>,
+    commands: Arc<Commands>,
+    calls: Calls,
+    health: Health,
+    /// Ends the gRPC server once its last call has ended.
+    shut: CancellationToken,
+}
 
-    let services = Services::new(environment.clone(), commands.clone());
-    let calls = services.calls();
-    let health = services.health();
-    let shut = CancellationToken::new();
-    let mut server = tokio::spawn(services.serve(connection, shut.clone()));
-    let mut terminated = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
-    tracing::info!(boot_id = environment.boot_id().as_str(), "serving");
-    tokio::select! {
-        () = closed.cancelled() => tracing::info!("the connection closed"),
-        served = &mut server => served.context("the server panicked")?.context("serving")?,
-        _ = terminated.recv() => {
-            tracing::info!("draining");
-            environment.drain();
-            health.stop().await;
-            // Past its grace a call is cut off by the end of the process.
-            let _ = tokio::time::timeout(CALLS_GRACE, calls.idle()).await;
-            commands.cancel_all(COMMANDS_GRACE).await;
-            shut.cancel();
-            environment.tasks().close();
-            let rest = async { tokio::join!(&mut server, environment.tasks().wait()) };
-            let _ = tokio::time::timeout(READERS_GRACE, rest).await;
-        }
+impl Server {
+    /// An environment at `site` whose commands go to the runner in `slot`, and its services, not served yet.
+    fn new(site: Site, slot: LinkSlot) -> anyhow::Result<(Self, Services)> {
+        let mut boot_id = [0; 16];
+        getrandom::fill(&mut boot_id).map_err(|error| anyhow::anyhow!("no random bytes: {error}"))?;
+        let environment = Environment::new(BootId::new(boot_id), site);
+        let commands = Commands::new(slot, environment.boot_id().clone(), environment.tasks().clone());
+        let services = Services::new(Arc::clone(&environment), Arc::clone(&commands));
+        let (calls, health) = (services.calls(), services.health());
+        tracing::info!(boot_id = environment.boot_id().as_str(), "serving");
+        Ok((Self { environment, commands, calls, health, shut: CancellationToken::new() }, services))
     }
-    link.close();
-    Ok(ExitCode::SUCCESS)
+
+    /// Refuses new work, lets calls end, ends commands, lets readers take the ends. At most 10 s.
+    async fn drain<T>(&self, mut served: JoinHandle<T>) {
+        tracing::info!("draining");
+        self.environment.drain();
+        self.health.stop().await;
+        // Past its grace a call is cut off by the end of the process.
+        let _ = tokio::time::timeout(CALLS_GRACE, self.calls.idle()).await;
+        self.commands.cancel_all(COMMANDS_GRACE).await;
+        self.shut.cancel();
+        self.environment.tasks().close();
+        let rest = async { tokio::join!(&mut served, self.environment.tasks().wait()) };
+        let _ = tokio::time::timeout(READERS_GRACE, rest).await;
+    }
 }

@@ -10,8 +10,10 @@
 //! Whoever dies, nothing it started survives: a supervisor ends its tree when the runner's end of its socket closes, the
 //! runner ends every supervisor when the link closes, and it ends the orphans of a supervisor that was killed.
 
+mod dial;
 #[expect(unsafe_code, reason = "two Landlock calls without a safe wrapper")]
 mod domain;
+mod host;
 #[expect(unsafe_code, reason = "execve with prepared pointers")]
 mod image;
 #[expect(unsafe_code, reason = "system calls without a safe wrapper")]
@@ -27,6 +29,8 @@ mod scope;
 #[expect(unsafe_code, reason = "one prctl without a safe wrapper")]
 mod seccomp;
 mod shell;
+mod slot;
+mod socket;
 mod spawner;
 mod spec;
 mod supervisor;
@@ -34,12 +38,30 @@ mod tree;
 mod wire;
 
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::ExitCode;
 
+pub use host::{Host, HostError};
 pub use link::{Control, Ended, Gone, Link, Running, StartError};
+pub use slot::LinkSlot;
+pub use socket::PlaceError;
 pub use spec::{
     Capabilities, Confinement, End, EndKind, LinkVersion, NotStarted, Program, Shell, StartSpec, Stdin,
 };
+
+/// Waits for the serve side to make a socket at `path`, then runs commands for it as [`run`] does.
+///
+/// Waits for a minute, then fails, so that whoever keeps the process starts it again. SIGTERM ends the waiting.
+pub fn run_at(path: &Path) -> ExitCode {
+    match dial::dial(path) {
+        Ok(link) => run(link),
+        Err(dial::DialError::Terminated) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(error = &error as &dyn std::error::Error, "the runner cannot connect");
+            ExitCode::FAILURE
+        }
+    }
+}
 
 /// Runs commands for the serve side at the other end of `link` until it closes or SIGTERM comes, then ends them all.
 ///

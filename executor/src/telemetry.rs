@@ -1,5 +1,9 @@
 //! The log: to standard error, ids and counts only. Never an argument, a variable, a path of the host or a content.
 
+mod tally;
+
+pub use tally::Tally;
+
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 

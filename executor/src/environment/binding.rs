@@ -5,18 +5,19 @@ mod limits;
 
 use std::sync::Arc;
 
-use mooring_proto::v1::{self, EnvironmentKind, seed};
+use mooring_proto::v1::{self, seed};
 use mooring_proto::{PROTOCOL, v1::BindRequest};
 
 pub use limits::Limits;
 
 use super::identity::{Epoch, Identity};
 use super::lease::{LeaseError, Leases};
+use super::site::Site;
 use super::variables::Variables;
 use super::workspace::{Workspace, WorkspaceId};
 use super::{EnterError, Environment};
 use crate::operation::ArgumentsDigest;
-use layout::{Layout, Prepared};
+use layout::{Layout, Prepared, Tenant};
 
 /// A bound environment.
 #[derive(Debug)]
@@ -39,8 +40,8 @@ pub struct Bound {
     pub main: Arc<Workspace>,
     pub(super) leases: Leases,
     arguments: ArgumentsDigest,
-    /// Holds the state folder for this process.
-    _state: std::os::fd::OwnedFd,
+    /// Holds the environment for this process.
+    _hold: std::os::fd::OwnedFd,
 }
 
 /// Why an environment was not bound.
@@ -61,7 +62,10 @@ pub enum BindError {
     /// This executor, or the state folder, belongs to another environment.
     #[error("bound to another environment")]
     WrongEnvironment,
-    /// Bound to this environment under another epoch.
+    /// The volume holds nothing of an environment that was bound before.
+    #[error("the volume is empty")]
+    EmptyWorkspace,
+    /// Bound to this environment under another epoch, now or, on a volume, before.
     #[error("stale epoch: have {have}, current is {current}")]
     StaleEpoch {
         /// As the caller has it.
@@ -72,7 +76,7 @@ pub enum BindError {
     /// Bound to this environment with other arguments.
     #[error("this environment is bound with other arguments")]
     Conflict,
-    /// Another executor process still holds the state folder.
+    /// Another executor process still holds the state folder or volume.
     #[error("another executor holds this environment")]
     Held,
     /// A folder that must exist does not, or is none.
@@ -87,8 +91,8 @@ pub enum BindError {
     /// The lease table cannot be used.
     #[error(transparent)]
     Lease(#[from] LeaseError),
-    /// The state folder cannot be prepared.
-    #[error("cannot prepare the state folder")]
+    /// The state folder or volume cannot be prepared.
+    #[error("cannot prepare the environment's folders")]
     Prepare(#[from] std::io::Error),
 }
 
@@ -99,19 +103,26 @@ impl Environment {
     ///
     /// # Errors
     /// See [`BindError`]; nothing is bound then.
-    pub async fn bind(&self, request: BindRequest) -> Result<Arc<Bound>, BindError> {
+    pub async fn bind(&self, mut request: BindRequest) -> Result<Arc<Bound>, BindError> {
         if self.is_draining() {
             return Err(BindError::Draining);
         }
+        // Says how to bind, not what, and changes once it was acknowledged: no part of the arguments that are compared.
+        let may_be_new = std::mem::take(&mut request.may_be_new);
         let arguments = ArgumentsDigest::of("Bind", &request);
         let _turn = self.binding.lock().await;
         if let Some(bound) = self.bound() {
             return bound.compare(&request, arguments);
         }
         let Request { identity, epoch, protocol, limits, shell, layout, variables } =
-            Request::parse(request)?;
-        let Prepared { state, leases, main, read_only } =
-            layout.prepare(&identity, self.tasks().clone()).await?;
+            Request::parse(&self.site, request, may_be_new)?;
+        let tenant = Tenant {
+            identity: identity.clone(),
+            epoch,
+            boot_id: self.boot_id.clone(),
+            tasks: self.tasks().clone(),
+        };
+        let Prepared { hold, leases, main, read_only } = layout.prepare(tenant).await?;
         let bound = Bound {
             identity,
             epoch,
@@ -123,7 +134,7 @@ impl Environment {
             main: Arc::new(main),
             leases,
             arguments,
-            _state: state,
+            _hold: hold,
         };
         Ok(Arc::clone(self.bound.get_or_init(|| async { Arc::new(bound) }).await))
     }
@@ -175,7 +186,7 @@ struct Request {
 }
 
 impl Request {
-    fn parse(request: BindRequest) -> Result<Self, BindError> {
+    fn parse(site: &Site, request: BindRequest, may_be_new: bool) -> Result<Self, BindError> {
         let identity = Identity::parse(request.environment.as_ref()).map_err(BindError::Malformed)?;
         let epoch = Epoch::new(request.epoch).ok_or(BindError::Malformed("epoch is 1..=2^63-1"))?;
         let protocol = common_protocol(request.protocol.as_ref())?;
@@ -192,16 +203,8 @@ impl Request {
             }
             Some(seed::Seed::Git(_)) => return Err(BindError::Unsupported("a git seed is not built")),
         }
-        let layout = match (identity.kind(), request.local) {
-            (EnvironmentKind::Local, Some(local)) => Layout::parse(&identity, local)?,
-            (EnvironmentKind::Local, None) => {
-                return Err(BindError::Malformed("a local environment needs its layout"));
-            }
-            (EnvironmentKind::Kubernetes | EnvironmentKind::Unspecified, _) => {
-                return Err(BindError::Unsupported("this executor serves local environments only"));
-            }
-        };
-        let variables = Variables::parse(request.variables, request.readmitted_names)?;
+        let layout = Layout::parse(site, &identity, request.local, may_be_new)?;
+        let variables = Variables::parse(site.of_image(), request.variables, request.readmitted_names)?;
         Ok(Self { identity, epoch, protocol, limits, shell, layout, variables })
     }
 }

@@ -49,9 +49,14 @@ impl Identity {
         self.kind
     }
 
-    /// For a local environment its canonical root.
+    /// For a local environment its canonical root, else `<namespace>/<session>/<session UID>`.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Whether the id has the form of kind `kubernetes`.
+    pub(super) fn names_session(&self) -> bool {
+        is_session(&self.id)
     }
 
     /// 32 lower-case hexadecimal digits.
@@ -115,6 +120,67 @@ pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
     pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
 }
 
+/// `<namespace>/<session>/<session UID>`: a DNS label, a DNS subdomain, and what API servers make for uids, which is opaque.
+fn is_session(id: &str) -> bool {
+    let is_label = |text: &str, max: usize| {
+        let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let bytes = text.as_bytes();
+        (1..=max).contains(&bytes.len())
+            && bytes.iter().all(|byte| inside(*byte) || *byte == b'-')
+            && bytes.first().is_some_and(|byte| inside(*byte))
+            && bytes.last().is_some_and(|byte| inside(*byte))
+    };
+    let is_uid = |text: &str| {
+        (1..=128).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let mut parts = id.split('/');
+    let (Some(namespace), Some(session), Some(uid), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return false;
+    };
+    let is_subdomain = session.len() <= 253 && session.split('.').all(|label| is_label(label, 253));
+    is_label(namespace, 63) && is_subdomain && is_uid(uid)
+}
+
 fn is_hex_128(text: &str) -> bool {
     text.len() == 32 && from_hex(text).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_session_has_three_parts_of_their_form() {
+        let uid = "8d3bbf3a-6a52-4f6e-9f5c-0d6f5f9a4e11";
+        for id in [format!("team-a/fix-42/{uid}"), format!("0/a.b-c/{uid}"), "n/s/1".to_owned()] {
+            assert!(is_session(&id), "{id}");
+        }
+        for id in [
+            "",
+            "/",
+            "//",
+            "team-a/fix-42",
+            "team-a//1",
+            "/s/1",
+            "n/s/",
+            "n/s/1/",
+            "n/s/1/2",
+            "N/s/1",
+            "n/S/1",
+            "-n/s/1",
+            "n/s-/1",
+            "n/s..t/1",
+            "n/.s/1",
+            "n/s/1 ",
+            "n/s/../1",
+            &format!("{}/s/1", "n".repeat(64)),
+            &format!("n/{}/1", "s".repeat(254)),
+            &format!("n/s/{}", "1".repeat(129)),
+        ] {
+            assert!(!is_session(id), "{id}");
+        }
+    }
 }

@@ -5,13 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
 use super::identity::{from_hex, to_hex};
-use super::state;
+use super::state::Records;
 
 /// The table's name in the state folder.
 const FILE: &str = "leases";
@@ -49,22 +48,22 @@ pub(super) struct Leases {
 
 #[derive(Debug)]
 struct Table {
-    directory: OwnedFd,
+    records: Records,
     epochs: BTreeMap<Arc<str>, u64>,
 }
 
 impl Leases {
-    /// Reads the table from the state folder `directory`; absent is empty.
+    /// Reads the table from `records`; absent is empty.
     ///
     /// # Errors
     /// [`LeaseError::Damaged`] rather than a guess, [`LeaseError::Keep`] when it cannot be read.
-    pub(super) fn open(directory: OwnedFd) -> Result<Self, LeaseError> {
-        let text = state::read_record(&directory, FILE, MAX_FILE_BYTES).map_err(LeaseError::Keep)?;
+    pub(super) fn open(records: Records) -> Result<Self, LeaseError> {
+        let text = records.read(FILE, MAX_FILE_BYTES).map_err(LeaseError::Keep)?;
         let epochs = match text {
             None => BTreeMap::new(),
             Some(text) => parse(&text).ok_or(LeaseError::Damaged)?,
         };
-        Ok(Self { table: Arc::new(Mutex::new(Table { directory, epochs })) })
+        Ok(Self { table: Arc::new(Mutex::new(Table { records, epochs })) })
     }
 
     /// Admits an effect of `session` under `lease_epoch`, after a higher one than before is on disk.
@@ -82,7 +81,7 @@ impl Leases {
         let written = tokio::task::spawn_blocking(move || {
             let mut epochs = table.epochs.clone();
             epochs.insert(session, lease_epoch);
-            state::write_record(&table.directory, FILE, &print(&epochs))?;
+            table.records.write(FILE, &print(&epochs))?;
             table.epochs = epochs;
             Ok(())
         });

@@ -22,8 +22,9 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// Checks and scrubs the variables of a Bind.
+    /// Checks and scrubs the variables of a Bind, over those `of_image`.
     pub(super) fn parse(
+        of_image: &[Variable],
         variables: Vec<EnvironmentVariable>,
         readmitted: Vec<String>,
     ) -> Result<Self, BindError> {
@@ -33,7 +34,7 @@ impl Variables {
         let readmitted = Readmitted::parse(readmitted)?;
         let variables =
             check_variables(variables, MAX_ENTRIES, MAX_TOTAL_BYTES).map_err(BindError::Malformed)?;
-        let scrubbed = scrub(variables, &readmitted);
+        let scrubbed = scrub(of_image.iter().cloned().chain(variables), &readmitted);
         Ok(Self { kept: scrubbed.kept, removed: scrubbed.removed, readmitted })
     }
 

@@ -6,8 +6,11 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
+use tokio_stream::{Stream, StreamExt as _};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::transport::server::Connected;
+
+use super::role::Caller;
 
 /// A connected stream whose end can be waited for.
 pub struct Connection {
@@ -27,12 +30,21 @@ impl Connection {
     pub fn closed(&self) -> CancellationToken {
         self.closed.clone()
     }
+
+    /// This connection and then none: the stream ends when the connection has closed.
+    pub fn into_incoming(self) -> impl Stream<Item = io::Result<Self>> {
+        let closed = self.closed();
+        let end = futures::stream::once(async move { closed.cancelled().await });
+        tokio_stream::once(Ok(self)).merge(end.filter_map(|()| None))
+    }
 }
 
 impl Connected for Connection {
-    type ConnectInfo = ();
+    type ConnectInfo = Caller;
 
-    fn connect_info(&self) -> Self::ConnectInfo {}
+    fn connect_info(&self) -> Caller {
+        Caller::Parent
+    }
 }
 
 impl AsyncRead for Connection {

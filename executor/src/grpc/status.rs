@@ -49,6 +49,7 @@ impl From<BindError> for Status {
             ),
             BindError::Unsupported(_) => refusal(ErrorCode::Unsupported, message, []),
             BindError::WrongEnvironment => refusal(ErrorCode::WrongEnvironment, message, []),
+            BindError::EmptyWorkspace => refusal(ErrorCode::EmptyWorkspace, message, []),
             BindError::StaleEpoch { have, current } => stale_epoch(message, have, current),
             BindError::Conflict => refusal(ErrorCode::OperationConflict, message, []),
             BindError::Held => refusal(ErrorCode::Busy, message, []),

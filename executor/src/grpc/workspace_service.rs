@@ -13,7 +13,7 @@ use mooring_proto::v1::{
 };
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::commands::{CommandError, Commands};
+use crate::commands::Commands;
 use crate::environment::{Access, Environment};
 use crate::runner::Capabilities;
 
@@ -44,7 +44,7 @@ impl WorkspaceService for WorkspaceServiceImpl {
 
     async fn bind(&self, request: Request<BindRequest>) -> Result<Response<BindResponse>, Status> {
         // Asked first: an environment whose commands could not be confined is never bound.
-        let capabilities = self.commands.link().capabilities().await.map_err(CommandError::from)?;
+        let capabilities = self.commands.capabilities().await?;
         let confinement = confinement_of(capabilities)?;
         let bound = self.environment.bind(request.into_inner()).await?;
         Ok(Response::new(BindResponse {

@@ -3,9 +3,10 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
+use crate::environment::state::open_directory;
 
 fn open(path: &Path) -> Result<Leases, LeaseError> {
-    Leases::open(state::open_directory(path).expect("a folder"))
+    Leases::open(Records::of(open_directory(path).expect("a folder")))
 }
 
 async fn admit(leases: &Leases, session: &str, epoch: u64) -> Result<(), LeaseError> {

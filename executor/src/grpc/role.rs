@@ -1,0 +1,129 @@
+//! Who calls, and what each caller may call: one closed table for every service, asked before any of them.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::future::{Either, Ready, ready};
+use mooring_proto::refusal;
+use mooring_proto::v1::ErrorCode;
+use mooring_proto::v1::command_service_server::SERVICE_NAME as COMMANDS;
+use mooring_proto::v1::file_service_server::SERVICE_NAME as FILES;
+use mooring_proto::v1::workspace_service_server::SERVICE_NAME as WORKSPACES;
+use tonic::body::Body;
+use tonic::codegen::http::{Request, Response};
+use tower::{Layer, Service};
+
+use crate::telemetry::Tally;
+
+const HEALTH: &str = tonic_health::pb::health_server::SERVICE_NAME;
+
+/// What a certificate can name its holder to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Named [`mooring_proto::certificate::HARNESS`].
+    Harness,
+    /// Named [`mooring_proto::certificate::OPERATOR`].
+    Operator,
+}
+
+/// Who is at the other end of a connection. Every connection carries one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// The process that started this one and handed the connection down: every role in one.
+    Parent,
+    /// The holder of a verified certificate.
+    Remote(Role),
+}
+
+/// To whom a call is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Audience {
+    Harness,
+    Operator,
+    Both,
+}
+
+/// Every call there is. What is not here is refused to everyone.
+const CALLS: &[(&str, Audience, &[&str])] = &[
+    (HEALTH, Audience::Both, &["Check", "Watch"]),
+    (
+        FILES,
+        Audience::Harness,
+        &["Read", "ListDirectory", "Write", "Edit", "Copy", "Move", "Remove", "Grep", "Glob", "Stat"],
+    ),
+    (
+        COMMANDS,
+        Audience::Harness,
+        &["Start", "Attach", "Status", "List", "Signal", "Cancel", "WriteInput", "ResizePty"],
+    ),
+    (WORKSPACES, Audience::Both, &["ListWorkspaces", "Import", "Export", "Diff"]),
+    (WORKSPACES, Audience::Operator, &["Bind", "Fork", "Drop", "Apply"]),
+];
+
+impl Caller {
+    /// Whether the call with this HTTP path (`/package.Service/Method`) is open to the caller.
+    pub fn may_call(self, path: &str) -> bool {
+        let Some((service, method)) = path.strip_prefix('/').and_then(|path| path.split_once('/')) else {
+            return false;
+        };
+        CALLS.iter().any(|(known, audience, methods)| {
+            *known == service && methods.contains(&method) && self.is_among(*audience)
+        })
+    }
+
+    fn is_among(self, audience: Audience) -> bool {
+        match self {
+            Self::Parent => true,
+            Self::Remote(Role::Harness) => audience != Audience::Operator,
+            Self::Remote(Role::Operator) => audience != Audience::Harness,
+        }
+    }
+}
+
+/// Refuses every call that is not open to its caller, with `permission_denied`.
+#[derive(Clone, Debug, Default)]
+pub struct Roles(Arc<Tally>);
+
+impl<S> Layer<S> for Roles {
+    type Service = Guarded<S>;
+
+    fn layer(&self, inner: S) -> Guarded<S> {
+        Guarded { inner, refused: Arc::clone(&self.0) }
+    }
+}
+
+/// A service behind [`Roles`].
+#[derive(Clone, Debug)]
+pub struct Guarded<S> {
+    inner: S,
+    refused: Arc<Tally>,
+}
+
+impl<S> Service<Request<Body>> for Guarded<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Either<S::Future, Ready<Result<Self::Response, Infallible>>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let caller = request.extensions().get::<Caller>().copied();
+        if caller.is_some_and(|caller| caller.may_call(request.uri().path())) {
+            return Either::Left(self.inner.call(request));
+        }
+        if let Some(told) = self.refused.note() {
+            tracing::warn!(?caller, count = told, "calls were refused to a role");
+        }
+        let refused = refusal(ErrorCode::PermissionDenied, "this call is not open to the caller's role", []);
+        Either::Right(ready(Ok(refused.into_http())))
+    }
+}
+
+#[cfg(test)]
+mod tests;
