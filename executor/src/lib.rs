@@ -15,6 +15,7 @@
 //! Two processes of one binary. The serving half holds the environment and never runs what an agent wrote; the running half
 //! holds nothing that is worth stealing. Whoever of them, or of their parent, dies: no command lives on.
 
+pub mod archive;
 pub mod args;
 pub mod commands;
 pub mod environment;
