@@ -4,7 +4,8 @@
 //! grpc::file_service ──▶ Files ──▶ Root (openat2) ──▶ tree
 //!                          ├──▶ FilePool: Ledger (who read what), threads, shared by all workspaces
 //!                          ├──▶ Lanes (one change at a time per entry)
-//!                          └──▶ Stage (temporary, fsync, rename)
+//!                          ├──▶ Stage (temporary, fsync, rename)
+//!                          └──▶ Import and Pack ──▶ archive (tar, without a file system)
 //! ```
 //!
 //! Paths come in parsed, results go out as plain types; nothing here knows gRPC. All system calls run on blocking threads,
@@ -15,10 +16,13 @@ mod edit;
 mod error;
 mod glob;
 mod grep;
+mod import;
 mod kind;
 mod lane;
 mod ledger;
 mod list;
+mod names;
+mod pack;
 mod read;
 mod relocate;
 mod remove;
@@ -39,8 +43,10 @@ pub use self::edit::{EDIT_TEXT_BYTES, Edit, Edited};
 pub use self::error::FileError;
 pub use self::glob::{GlobAnswer, GlobQuery};
 pub use self::grep::{GrepAnswer, GrepLine, GrepQuery};
+pub use self::import::{Import, ImportBudget, ImportError, Imported, Unpacked};
 pub use self::kind::Kind;
 pub use self::list::{Entry, LIST_PAGE_ENTRIES, Listing};
+pub use self::pack::{Pack, PackEnd, PackFrame, PackReport, REPORTED_ENTRIES, Skipped};
 pub use self::read::{
     ByteRange, Content, Frame, LineRange, Range, Reading, Streamed, Truncation, TruncationReason,
 };
@@ -64,6 +70,8 @@ mod tests;
 const LIGHT_CALLS: usize = 32;
 /// Searches, and edits of large files, that hold a blocking thread at one time.
 const HEAVY_CALLS: usize = 4;
+/// Imports that take their places at one time. Not among the calls above: they wait for writers, who wait for those.
+const SWITCHES: usize = 4;
 /// Bytes that are read at once where a file is not taken whole.
 const FILE_CHUNK_BYTES: usize = 256 * 1024;
 
@@ -73,6 +81,7 @@ pub struct FilePool {
     ledger: Ledger,
     light: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
+    switches: Arc<Semaphore>,
 }
 
 impl Default for FilePool {
@@ -81,6 +90,7 @@ impl Default for FilePool {
             ledger: Ledger::default(),
             light: Arc::new(Semaphore::new(LIGHT_CALLS)),
             heavy: Arc::new(Semaphore::new(HEAVY_CALLS)),
+            switches: Arc::new(Semaphore::new(SWITCHES)),
         }
     }
 }
@@ -106,13 +116,16 @@ struct Inner {
     root: Arc<Root>,
     stage: Stage,
     lanes: Lanes,
+    /// Held while an Import takes its place.
+    switching: Arc<tokio::sync::Mutex<()>>,
     pool: Arc<FilePool>,
 }
 
 impl Files {
     /// The files below `root`. `workspace` is the workspace's id, under which the ledger keeps what was read.
     pub fn new(workspace: impl Into<String>, root: Arc<Root>, stage: Stage, pool: Arc<FilePool>) -> Self {
-        let inner = Inner { workspace: workspace.into(), root, stage, lanes: Lanes::default(), pool };
+        let (lanes, switching) = (Lanes::default(), Arc::default());
+        let inner = Inner { workspace: workspace.into(), root, stage, lanes, switching, pool };
         Self { inner: Arc::new(inner) }
     }
 

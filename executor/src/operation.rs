@@ -180,6 +180,13 @@ impl Operations {
         })
     }
 
+    /// Whether the operation `id` was asked for before, and was not refused with *try again*: then [`Operations::run`] does
+    /// no work for it.
+    pub fn has(&self, id: &OperationId) -> bool {
+        let table = self.table();
+        table.entries.contains_key(id) || table.forgotten.has(id)
+    }
+
     fn turn(&self, id: &OperationId, digest: ArgumentsDigest) -> Result<Turn, Status> {
         let mut table = self.table();
         if let Some(entry) = table.entries.get(id) {

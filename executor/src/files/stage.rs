@@ -5,6 +5,8 @@
 //! first: a symbolic link whose text is the temporary's path, made and removed by one system call and so never half written.
 
 mod recovery;
+mod sweep;
+mod tree;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
+pub(super) use self::tree::StagedTree;
 use super::target::{Target, sync};
 use super::version::read_at;
 use super::{FILE_CHUNK_BYTES, FileError};
@@ -89,14 +92,19 @@ impl Stage {
         let path = &target.path;
         let name = random_name(path, BESIDE_PREFIX)?;
         let leaf = path.leaf().ok_or(FileError::Internal)?;
-        let place = leaf.parent.join(name.as_bytes());
+        let entry = self.announce(path, &leaf.parent.join(name.as_bytes()))?;
+        let parent = target.parent.try_clone().map_err(|_| FileError::system(path, Errno::MFILE))?;
+        Staged::create(path, Arc::new(parent), name, Some(entry))
+    }
+
+    /// Says in the stage folder that a temporary will lie at `place`, durably. `path` is what it is for.
+    fn announce(&self, path: &WorkspacePath, place: &WorkspacePath) -> Result<JournalEntry, FileError> {
         let entry =
             JournalEntry { stage: Arc::clone(&self.directory), name: random_name(path, JOURNAL_PREFIX)? };
         rustix::fs::symlinkat(place.as_bytes(), &entry.stage, &entry.name)
             .map_err(|errno| FileError::system(path, errno))?;
         sync(path, &self.directory)?;
-        let parent = target.parent.try_clone().map_err(|_| FileError::system(path, Errno::MFILE))?;
-        Staged::create(path, Arc::new(parent), name, Some(entry))
+        Ok(entry)
     }
 
     /// Moves content to a temporary beside its target, for a rename that would cross mounts.
@@ -258,12 +266,19 @@ impl Drop for Staged {
 
 impl Drop for JournalEntry {
     fn drop(&mut self) {
-        let _ = rustix::fs::unlinkat(&self.stage, &self.name, AtFlags::empty());
+        if !self.name.is_empty() {
+            let _ = rustix::fs::unlinkat(&self.stage, &self.name, AtFlags::empty());
+        }
     }
 }
 
 fn random_name(path: &WorkspacePath, prefix: &str) -> Result<String, FileError> {
+    random_digits(prefix).map_err(|errno| FileError::system(path, errno))
+}
+
+/// `prefix` and 32 hexadecimal digits.
+fn random_digits(prefix: &str) -> rustix::io::Result<String> {
     let mut bytes = [0_u8; 16];
-    getrandom::fill(&mut bytes).map_err(|_| FileError::system(path, Errno::IO))?;
+    getrandom::fill(&mut bytes).map_err(|_| Errno::IO)?;
     Ok(format!("{prefix}{:032x}", u128::from_le_bytes(bytes)))
 }

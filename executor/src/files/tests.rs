@@ -2,6 +2,7 @@
 
 mod attacks;
 mod changes;
+mod import;
 mod reading;
 mod searching;
 mod stage;

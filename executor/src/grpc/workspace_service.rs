@@ -1,4 +1,7 @@
-//! `WorkspaceService`: Bind and the list. What prepares and combines workspaces is not built yet and says so.
+//! `WorkspaceService`: Bind, the list, and archives both ways. What combines workspaces is not built yet and says so.
+
+mod export;
+mod import;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -83,14 +86,13 @@ impl WorkspaceService for WorkspaceServiceImpl {
 
     async fn import(
         &self,
-        _request: Request<Streaming<ImportRequest>>,
+        request: Request<Streaming<ImportRequest>>,
     ) -> Result<Response<ImportResponse>, Status> {
-        Err(not_built("Import"))
+        import::import(&self.environment, request.into_inner()).await.map(Response::new)
     }
 
     async fn export(&self, request: Request<ExportRequest>) -> Result<Response<Self::ExportStream>, Status> {
-        self.environment.enter(request.into_inner().context.as_ref(), Access::Read).await?;
-        Err(not_built("Export"))
+        export::export(&self.environment, request.into_inner()).await.map(Response::new)
     }
 
     async fn diff(&self, request: Request<DiffRequest>) -> Result<Response<Self::DiffStream>, Status> {

@@ -1,6 +1,7 @@
 //! Tests of the real processes: the serving half and the running half as a parent process starts them, spoken to over
 //! the inherited socket.
 
+mod archives;
 mod bind;
 mod commands;
 mod ends;

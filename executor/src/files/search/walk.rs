@@ -6,12 +6,13 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, Dir, FileType, OFlags};
+use rustix::fs::{AtFlags, FileType, OFlags};
 
 use super::ignored::{Ignores, Present, Verdict};
 use super::{Budget, SEARCH_THREADS, Tally};
 use crate::files::FileError;
 use crate::files::kind::Kind;
+use crate::files::names::read_names;
 use crate::path::WorkspacePath;
 use crate::root::Root;
 
@@ -221,18 +222,6 @@ impl<'a> Walk<'a> {
         }
         ignores
     }
-}
-
-fn read_names(directory: &OwnedFd) -> rustix::io::Result<Names> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(directory)? {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        if name != b"." && name != b".." {
-            names.push((name.to_vec(), entry.file_type()));
-        }
-    }
-    Ok(names)
 }
 
 fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {

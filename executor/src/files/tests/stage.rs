@@ -6,10 +6,10 @@ use std::process::Command;
 use super::*;
 
 /// A small file system, where the tests may mount one.
-struct Mount(PathBuf);
+pub(super) struct Mount(PathBuf);
 
 impl Mount {
-    fn new(at: &Path, size: &str) -> Option<Self> {
+    pub(super) fn new(at: &Path, size: &str) -> Option<Self> {
         fs::create_dir_all(at).expect("a folder");
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"])
