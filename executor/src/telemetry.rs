@@ -5,11 +5,13 @@ mod tally;
 pub use tally::Tally;
 
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+
+/// Whole, since a default level counts only where no directive stands at all.
+const FILTER: &str = "info,h2=warn";
 
 /// Sends the log to standard error, `info` and above, and panics with their place alone: their text may hold a content.
 pub fn start() {
-    let filter = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into()).parse_lossy("h2=warn");
+    let filter = EnvFilter::new(FILTER);
     // A second start, in a test, keeps the first.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
