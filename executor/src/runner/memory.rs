@@ -113,6 +113,27 @@ mod tests {
         check("4:memory:/docker/abc\n", mounts, Some("/sys/fs/cgroup/memory/memory.oom_control"));
     }
 
+    /// Recorded in a container of runc 1.1.5 with containerd's mounts: each controller's mount shows the container's own
+    /// group, and the process sees the host's path unless it has a cgroup namespace.
+    #[test]
+    fn a_v1_pod_finds_its_own_group_with_and_without_a_namespace() {
+        let own = "/kubepods/burstable/pod0a3f6f2e-2f6b-4a53-9b9a-9a2f6c1d5b11/4f1c0d";
+        let mounts = |root: &str| {
+            format!(
+                "75 69 0:22 / /sys ro,nosuid,nodev,noexec,relatime - sysfs sysfs rw\n\
+                 76 75 0:44 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime - tmpfs tmpfs rw,mode=755\n\
+                 77 76 0:29 {root} /sys/fs/cgroup/cpu ro,nosuid,nodev,noexec,relatime - cgroup cgroup rw,cpu\n\
+                 80 76 0:32 {root} /sys/fs/cgroup/memory ro,nosuid,nodev,noexec,relatime - cgroup cgroup rw,memory\n\
+                 85 76 0:37 {root} /sys/fs/cgroup/systemd ro,nosuid,nodev,noexec,relatime - cgroup cgroup rw,name=systemd\n"
+            )
+        };
+        let cgroup =
+            |path: &str| format!("9:name=systemd:{path}\n4:memory:{path}\n1:cpu:{path}\n0::{path}\n");
+        let expected = Some("/sys/fs/cgroup/memory/memory.oom_control");
+        check(&cgroup(own), &mounts(own), expected);
+        check(&cgroup("/"), &mounts("/"), expected);
+    }
+
     #[test]
     fn without_a_memory_cgroup_there_is_no_counter() {
         check("1:cpu:/\n", "35 31 0:32 / /c rw - cgroup cgroup rw,cpu\n", None);
