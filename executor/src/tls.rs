@@ -8,6 +8,8 @@
 
 mod connection;
 mod credentials;
+#[cfg(test)]
+mod fixture;
 mod listener;
 mod refused;
 mod role;

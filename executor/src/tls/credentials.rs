@@ -197,3 +197,6 @@ fn certificates(file: &'static str, text: &[u8]) -> Result<Vec<CertificateDer<'s
     }
     .map_err(|source| CredentialsError::Pem { file, source })
 }
+
+#[cfg(test)]
+mod tests;

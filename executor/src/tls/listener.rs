@@ -186,3 +186,6 @@ impl Places {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

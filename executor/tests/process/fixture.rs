@@ -1,7 +1,10 @@
 //! One executor: both halves, a folder of its own, and a client.
 
+mod authority;
 mod context;
+mod ground;
 mod outcome;
+mod pod;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -24,8 +27,11 @@ use tempfile::TempDir;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Response, Status};
 
+pub(crate) use authority::{Authority, Shown};
 pub(crate) use context::{lease, person};
+pub(crate) use ground::Ground;
 pub(crate) use outcome::text;
+pub(crate) use pod::{Pod, exit_code};
 
 /// Longer than anything under test takes on a busy machine.
 pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
@@ -34,9 +40,13 @@ pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 pub(crate) struct Executor {
     pub(crate) serve: Mutex<Child>,
     pub(crate) run: Mutex<Child>,
+    /// To files and commands.
     pub(crate) channel: Channel,
+    /// To workspaces.
+    pub(crate) operator: Channel,
     pub(crate) folder: Folder,
     pub(crate) environment: EnvironmentRef,
+    pub(crate) epoch: u64,
     /// Of the main workspace, once bound.
     pub(crate) workspace_id: String,
 }
@@ -110,6 +120,7 @@ impl Executor {
     pub(crate) async fn start_unbound(folder: Folder) -> Self {
         let (mut executor, socket) = Self::start_raw(folder);
         executor.channel = channel_over(socket).await;
+        executor.operator = executor.channel.clone();
         executor
     }
 
@@ -141,9 +152,11 @@ impl Executor {
         let executor = Self {
             serve: serve.into(),
             run: run.into(),
-            channel: Endpoint::from_static("http://nobody.invalid").connect_lazy(),
+            channel: nobody(),
+            operator: nobody(),
             folder,
             environment,
+            epoch: 1,
             workspace_id: String::new(),
         };
         (executor, ours)
@@ -151,7 +164,9 @@ impl Executor {
 
     /// Binds, and remembers the workspace.
     pub(crate) async fn bind(&mut self, request: BindRequest) -> Result<BindResponse, Status> {
+        let epoch = request.epoch;
         let response = self.workspaces().bind(request).await.map(Response::into_inner)?;
+        self.epoch = epoch;
         self.workspace_id.clone_from(&response.workspace.as_ref().expect("a workspace").workspace_id);
         Ok(response)
     }
@@ -163,7 +178,7 @@ impl Executor {
     }
 
     pub(crate) fn workspaces(&self) -> WorkspaceServiceClient<Channel> {
-        WorkspaceServiceClient::new(self.channel.clone())
+        WorkspaceServiceClient::new(self.operator.clone())
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES)
     }
@@ -201,6 +216,11 @@ impl Drop for Executor {
         Self::kill(&self.serve);
         Self::kill(&self.run);
     }
+}
+
+/// A channel that leads nowhere.
+pub(crate) fn nobody() -> Channel {
+    Endpoint::from_static("http://nobody.invalid").connect_lazy()
 }
 
 /// A channel over an already connected stream: one connection, no second one.

@@ -4,12 +4,11 @@ use mooring_proto::v1::{
     AttachRequest, Cancelled, ErrorCode, StartRequest, attach_response, command_end::End,
 };
 use rustix::process::{Pid, Signal, kill_process};
-use tonic::transport::Endpoint;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::fixture::{DEADLINE, Executor, await_condition, code_of, lives, text};
+use crate::fixture::{DEADLINE, Executor, await_condition, code_of, lives, nobody, text};
 
 fn exit_code(executor: &Executor) -> Option<i32> {
     executor.serve.lock().expect("one test").try_wait().expect("ours").and_then(|status| status.code())
@@ -32,7 +31,8 @@ async fn a_closed_connection_ends_both_halves() {
         StartRequest { background: true, ..text("trap '' TERM; echo $$ > self; while :; do sleep 1; done") };
     executor.start_command(request).await.expect("Start");
     let id = executor.await_file("self").await;
-    executor.channel = Endpoint::from_static("http://nobody.invalid").connect_lazy();
+    executor.channel = nobody();
+    executor.operator = nobody();
     for half in [&executor.serve, &executor.run] {
         await_condition("the half has ended", || {
             half.lock().expect("one test").try_wait().expect("ours").is_some()
