@@ -8,6 +8,7 @@
 //! ```
 
 pub mod bench;
+pub mod cluster;
 pub mod demo;
 pub mod fixture;
 pub mod model;
