@@ -65,6 +65,9 @@ pub struct NodeSelector(pub BTreeMap<String, LabelValue>);
 #[schemars(extend("maxLength" = 63))]
 pub struct LabelValue(pub String);
 
+const TAINT_KEY: (&str, &str) =
+    ("!format.qualifiedName().validate(self).hasValue()", "must be the key of a taint");
+
 /// A taint that is tolerated.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[x_kube(
@@ -80,7 +83,7 @@ pub struct LabelValue(pub String);
 pub struct Toleration {
     /// The taint's key, at most 317 characters; left out, every key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 317))]
+    #[schemars(length(min = 1, max = 317), extend("x-kubernetes-validations" = rules(&[TAINT_KEY])))]
     pub key: Option<String>,
     /// `Equal` compares the value, `Exists` does not.
     #[serde(default)]
