@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::{check_none, output, root, text};
+use super::{check_none, has_extension, output, root, text, texts};
 
 /// The dependency graph as cargo resolved it for this machine's target.
 struct Graph {
@@ -149,6 +149,51 @@ fn the_harness_links_neither_the_executor_nor_the_operator() {
     check_inside(&Graph::read(), "mooring-harness", |name| {
         (name.starts_with("mooring-") && !allowed.contains(&name)) || name == "kube-runtime"
     });
+}
+
+/// Types and their rules; who reads them chooses how to reach a cluster.
+#[test]
+fn the_resources_bring_no_client() {
+    let forbidden = [
+        "h2",
+        "hyper",
+        "kube",
+        "kube-client",
+        "kube-runtime",
+        "mio",
+        "reqwest",
+        "rustls",
+        "tokio",
+        "tonic",
+        "tower",
+    ];
+    check_inside(&Graph::read(), "mooring-operator-api", |name| {
+        forbidden.contains(&name) || name.starts_with("mooring-")
+    });
+}
+
+#[test]
+fn the_operator_knows_the_resources_and_the_protocol_alone() {
+    let allowed = ["mooring-operator-api", "mooring-proto"];
+    check_inside(&Graph::read(), "mooring-operator", |name| {
+        (name.starts_with("mooring-") && !allowed.contains(&name)) || name == "sqlx"
+    });
+}
+
+/// It prepares workspaces; what is in them is none of its business.
+#[test]
+fn the_operator_calls_neither_files_nor_commands() {
+    let sources = texts(|file| file.starts_with("operator/src") && has_extension(file, &["rs"]));
+    let offences: Vec<String> = sources
+        .iter()
+        .filter(|(_, text)| {
+            ["file_service", "FileService", "command_service", "CommandService"]
+                .iter()
+                .any(|name| text.contains(name))
+        })
+        .map(|(file, _)| file.display().to_string())
+        .collect();
+    check_none("the operator names a service that is not WorkspaceService", &offences);
 }
 
 #[test]

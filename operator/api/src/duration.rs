@@ -6,18 +6,27 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::Value;
 
 use crate::rule::rules;
 
-const WRITTEN: (&str, &str) = (
-    "self.matches('^([0-9]{1,5}h)?([0-9]{1,5}m)?([0-9]{1,5}s)?$') && self != '' && duration(self) < duration('100000h')",
-    "must be a duration in hours, minutes and seconds, such as 90s, 30m or 1h30m, below 100000h",
-);
+/// As [`WholeSeconds`] reads them.
+const FORM: &str = "self.matches('^([0-9]{1,5}h)?([0-9]{1,5}m)?([0-9]{1,5}s)?$') && self != ''";
+
+/// The rule of a field: a span from `least` to `most`. One rule for form and bounds, so that a mistake is told once.
+pub(crate) fn within(least: &str, most: &str) -> Value {
+    let rule =
+        format!("{FORM} && duration(self) >= duration('{least}') && duration(self) <= duration('{most}')");
+    rules(&[(&rule, &format!("must be a duration such as 90s, 30m or 1h30m, from {least} to {most}"))])
+}
+
+/// The longest span there is.
+const LONGEST: &str = "99999h59m59s";
 
 /// A span of time in whole seconds, written as `1h30m`, `45s`, `0s`: Go's form of a duration, as elsewhere in Kubernetes,
 /// with at most five digits for each unit and below 100,000 hours in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
-#[schemars(with = "String", extend("minLength" = 2, "maxLength" = 18, "x-kubernetes-validations" = rules(&[WRITTEN])))]
+#[schemars(with = "String", extend("minLength" = 2, "maxLength" = 18, "x-kubernetes-validations" = within("0s", LONGEST)))]
 pub struct WholeSeconds(u64);
 
 impl WholeSeconds {

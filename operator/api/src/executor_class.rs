@@ -129,12 +129,7 @@ impl ExecutorClassSpec {
 }
 
 /// The volume of a Session that does not say otherwise.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[x_kube(
-    crates(kube_core = "::kube_core"),
-    validation = Rule::new("!has(self.size) || quantity(string(self.size)).isGreaterThan(quantity('0'))")
-        .message("size is more than nothing").field_path(".size"),
-)]
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClassStorage {
     /// How large it is, such as `10Gi`; left out, 10Gi.

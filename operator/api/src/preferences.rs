@@ -53,7 +53,8 @@ pub struct PreferencesSpec {
     #[serde(default)]
     #[schemars(length(max = 2000))]
     pub environment_note: String,
-    /// Tools by name: `ask` asks each time, `off` takes the tool away. At most 256.
+    /// Tools by name: `ask` asks each time, `off` takes the tool away (in YAML `"off"`, which is a boolean otherwise). At
+    /// most 256.
     #[serde(default, skip_serializing_if = "ToolSettings::is_empty")]
     pub tools: ToolSettings,
     /// Ids of rules to forget, at most 200.

@@ -5,10 +5,12 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 
 use crate::rule::rules;
 
-const AMOUNT: (&str, &str) =
-    ("isQuantity(string(self))", "must be a quantity as Kubernetes writes them, such as 500m, 2 or 10Gi");
+const AMOUNT: (&str, &str) = (
+    "isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",
+    "must be a quantity above zero as Kubernetes writes them, such as 500m, 2 or 10Gi",
+);
 
-/// A quantity of at most 32 characters, as text or as a whole number.
+/// A quantity above zero, of at most 32 characters, as text or as a whole number.
 pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "x-kubernetes-int-or-string": true,

@@ -7,7 +7,7 @@ use kube_derive::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::duration::WholeSeconds;
+use crate::duration::{WholeSeconds, within};
 use crate::mode::Mode;
 use crate::name::{ObjectName, UserName};
 use crate::rule::kept;
@@ -148,13 +148,7 @@ pub enum OnQuestion {
 }
 
 /// Bounds of one run of the agent.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[x_kube(
-    crates(kube_core = "::kube_core"),
-    validation = Rule::new(
-        "!has(self.wallTime) || (duration(self.wallTime) >= duration('1s') && duration(self.wallTime) <= duration('168h'))"
-    ).message("wallTime is from 1s to 168h").field_path(".wallTime"),
-)]
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunLimits {
     /// Model calls, 1 to 1,000.
@@ -175,28 +169,25 @@ pub struct RunLimits {
     pub failures: Option<i32>,
     /// Time from the start of the run, waiting for the person included, 1s to 168h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = within("1s", "168h")))]
     pub wall_time: Option<WholeSeconds>,
 }
 
 /// When a Session falls asleep and ends by itself.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[x_kube(
-    crates(kube_core = "::kube_core"),
-    validation = Rule::new("!has(self.idleTimeout) || duration(self.idleTimeout) >= duration('1m')")
-        .message("idleTimeout is at least 1m").field_path(".idleTimeout"),
-    validation = Rule::new("duration(self.startDeadline) >= duration('10s') && duration(self.startDeadline) <= duration('24h')")
-        .message("startDeadline is from 10s to 24h").field_path(".startDeadline"),
-)]
+#[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lifecycle {
-    /// How long without activity until it sleeps, at least 1m. Left out, it never does by itself.
+    /// How long without activity until it sleeps, 1m to 8760h. Left out, it never does by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = within("1m", "8760h")))]
     pub idle_timeout: Option<WholeSeconds>,
-    /// How long it may sleep until it ends for good. Left out, it sleeps as long as it is kept.
+    /// How long it may sleep until it ends for good, 0s to 8760h. Left out, it sleeps as long as it is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = within("0s", "8760h")))]
     pub ttl_after_finished: Option<WholeSeconds>,
     /// How long a start may take until it is given up with its reason, 10s to 24h.
     #[serde(default = "Lifecycle::default_start_deadline")]
+    #[schemars(extend("x-kubernetes-validations" = within("10s", "24h")))]
     pub start_deadline: WholeSeconds,
 }
 

@@ -6,7 +6,7 @@ use kube_derive::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::duration::WholeSeconds;
+use crate::duration::{WholeSeconds, within};
 use crate::mode::Mode;
 use crate::name::{ObjectName, UserName};
 
@@ -136,13 +136,7 @@ pub enum Placement {
 }
 
 /// Bounds of a Task.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[x_kube(
-    crates(kube_core = "::kube_core"),
-    validation = Rule::new(
-        "!has(self.deadline) || (duration(self.deadline) >= duration('1s') && duration(self.deadline) <= duration('168h'))"
-    ).message("deadline is from 1s to 168h").field_path(".deadline"),
-)]
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskLimits {
     /// Model calls, 1 to 1,000.
@@ -159,5 +153,6 @@ pub struct TaskLimits {
     pub tokens: Option<i64>,
     /// Time from its creation until it is ended, 1s to 168h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = within("1s", "168h")))]
     pub deadline: Option<WholeSeconds>,
 }

@@ -1,5 +1,7 @@
 //! What holds for the schema of every resource.
 
+#![expect(clippy::needless_raw_string_hashes, reason = "as expect-test writes them")]
+
 use expect_test::expect;
 use mooring_operator_api::crd;
 use serde_json::Value;

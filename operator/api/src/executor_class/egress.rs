@@ -37,9 +37,9 @@ pub struct AddressBlock(pub String);
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[x_kube(
     crates(kube_core = "::kube_core"),
-    validation = Rule::new("!has(self.except) || self.except.all(e, cidr(self.cidr).containsCIDR(e) && e != self.cidr)")
+    validation = Rule::new("!has(self.except) || !isCIDR(self.cidr) || self.except.all(e, !isCIDR(e) || (cidr(self.cidr).containsCIDR(e) && e != self.cidr))")
         .message("each block of except lies within cidr").field_path(".except"),
-    validation = Rule::new("!['169.254.0.0/16', '100.100.100.200/32', '168.63.129.16/32', 'fe80::/10', 'fd00:ec2::254/128'].exists(m, cidr(m).containsCIDR(self.cidr))")
+    validation = Rule::new("!isCIDR(self.cidr) || !['169.254.0.0/16', '100.100.100.200/32', '168.63.129.16/32', 'fe80::/10', 'fd00:ec2::254/128'].exists(m, cidr(m).containsCIDR(self.cidr))")
         .message("addresses that serve a machine's metadata are never reached").field_path(".cidr"),
 )]
 #[serde(rename_all = "camelCase")]

@@ -1,10 +1,9 @@
 //! Bounds of commands.
 
-use kube_derive::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::duration::WholeSeconds;
+use crate::duration::{WholeSeconds, within};
 
 /// Landlock ABI from which signals and abstract sockets end at a command's own domain.
 pub const DEFAULT_MINIMUM_LANDLOCK: i32 = 6;
@@ -14,17 +13,12 @@ pub(super) fn default_minimum_landlock() -> i32 {
 }
 
 /// Bounds of commands. What is left out has the executor's default.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[x_kube(
-    crates(kube_core = "::kube_core"),
-    validation = Rule::new(
-        "!has(self.maxTimeout) || (duration(self.maxTimeout) >= duration('1s') && duration(self.maxTimeout) <= duration('168h'))"
-    ).message("maxTimeout is from 1s to 168h").field_path(".maxTimeout"),
-)]
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClassLimits {
     /// The longest time a command may ask for, 1s to 168h; left out, 1h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = within("1s", "168h")))]
     pub max_timeout: Option<WholeSeconds>,
     /// Processes of one command, 1 to 32,768; left out, 512.
     #[serde(default, skip_serializing_if = "Option::is_none")]

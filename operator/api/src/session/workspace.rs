@@ -107,12 +107,7 @@ pub struct ClaimSource {
 }
 
 /// The volume a workspace is kept on.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[x_kube(
-    crates(kube_core = "::kube_core"),
-    validation = Rule::new("!has(self.size) || quantity(string(self.size)).isGreaterThan(quantity('0'))")
-        .message("size is more than nothing").field_path(".size"),
-)]
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Storage {
     /// How large it is, such as `10Gi`; left out, as the class says.

@@ -26,13 +26,6 @@ impl fmt::Display for Refusal {
     }
 }
 
-const EVALUATION: &str = "rule evaluation error";
-
-/// Whether a rule could not be run on this value.
-pub(crate) fn is_evaluation_error(refusal: &Refusal) -> bool {
-    refusal.message.starts_with(EVALUATION)
-}
-
 /// Judges objects of one kind.
 pub(crate) struct Judge {
     schema: Value,
@@ -59,16 +52,26 @@ impl Judge {
         Self { creation: compiled(false), change: compiled(true), validator: Validator::new(), schema }
     }
 
+    /// The object with the defaults of the schema.
+    pub(crate) fn defaulted(&self, object: &Value) -> Value {
+        apply_defaults(&self.schema, object)
+    }
+
     /// Everything that is wrong with an object, or with a change of `old` to it, sorted.
     pub(crate) fn refusals(&self, object: &Value, old: Option<&Value>) -> Vec<Refusal> {
-        let object = apply_defaults(&self.schema, object);
-        let old = old.map(|old| apply_defaults(&self.schema, old));
+        let object = self.defaulted(object);
+        let old = old.map(|old| self.defaulted(old));
         let mut refusals = structure::refusals(&self.schema, &object);
+        // The API server does not run rules over what is not of the right shape.
+        if refusals.iter().any(|refusal| structure::is_of_shape(&refusal.message)) {
+            return refusals;
+        }
         let compiled = if old.is_some() { &self.change } else { &self.creation };
         if let Err(errors) = self.validator.validate_compiled(compiled, &object, old.as_ref()) {
             for error in errors.into_vec() {
-                assert!(
-                    matches!(error.kind, ErrorKind::ValidationFailure | ErrorKind::EvaluationError),
+                assert_eq!(
+                    error.kind,
+                    ErrorKind::ValidationFailure,
                     "a rule that cannot be judged: {error:?}"
                 );
                 refusals.push(Refusal { path: error.field_path, message: error.message });

@@ -6,6 +6,11 @@ use serde_json::{Map, Value};
 
 use crate::judge::Refusal;
 
+/// Whether this complaint keeps the API server from running the rules.
+pub(crate) fn is_of_shape(message: &str) -> bool {
+    matches!(message, "must be of type" | "Required value" | "Too long" | "Too many" | "Unsupported value")
+}
+
 /// Every bound that the object breaks. Knows the keywords that our schemas use, and no others.
 pub(crate) fn refusals(schema: &Value, object: &Value) -> Vec<Refusal> {
     let mut found = Vec::new();
