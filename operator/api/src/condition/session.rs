@@ -46,6 +46,9 @@ reasons! {
         Ready False PodRejected:
             "The API server or the node does not accept the pod as the class makes it."
             "Look at the message and correct the class, or the namespace's Pod Security level.";
+        Ready False ClaimRejected:
+            "The API server does not accept the volume claim."
+            "Look at the message and correct the storage in the class, or make the Session anew with another one.";
         Ready False SourceUnsupported:
             "The operator does not know how to fill a workspace from this source."
             "Use another source, or a newer operator.";

@@ -115,6 +115,9 @@ pub struct Operation {
     pub step: OperationStep,
     /// When it began. Deadlines count from here.
     pub started_at: Time,
+    /// The generation of the spec that it was begun for. One that was given up is begun anew for another one.
+    #[serde(default)]
+    pub generation: i64,
 }
 
 /// What an operation does.
