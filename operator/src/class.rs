@@ -1,0 +1,179 @@
+//! Classes: each has one network policy, in place before any pod of it and as long as there is one.
+
+mod block;
+pub(crate) mod policy;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::{Api, Patch, PatchParams};
+use kube::runtime::controller::Action;
+use kube::runtime::reflector::ObjectRef;
+use kube::{Resource as _, ResourceExt as _};
+use mooring_operator_api::condition::{ClassReason, set};
+use mooring_operator_api::{ExecutorClass, ExecutorClassStatus, GROUP, VERSION, label};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use crate::context::Context;
+use crate::session::apply_policy;
+use crate::{FIELD_MANAGER, names};
+
+/// Keeps a class, and so its network policy, while a pod of it runs.
+pub(crate) const FINALIZER: &str = "mooring.dev/network-policy";
+/// After an error.
+const PAUSE: Duration = Duration::from_secs(2);
+/// After somebody else wrote in between.
+const AT_ONCE: Duration = Duration::from_millis(50);
+
+/// Why a class was not brought as far as it goes.
+#[derive(Debug, thiserror::Error)]
+#[error("the API server did not carry it out")]
+pub(crate) struct ClassError(#[from] kube::Error);
+
+/// Brings one class as far as it goes now.
+///
+/// # Errors
+/// When the API server refuses or does not answer.
+pub(crate) async fn reconcile(class: Arc<ExecutorClass>, ctx: Arc<Context>) -> Result<Action, ClassError> {
+    if !ctx.caches.are_complete() {
+        return Ok(Action::await_change());
+    }
+    let Some(class) = ctx.caches.classes.get(&ObjectRef::from_obj(&*class)) else {
+        return Ok(Action::await_change());
+    };
+    let is_ours = class.finalizers().iter().any(|it| it == FINALIZER);
+    if class.metadata.deletion_timestamp.is_some() {
+        if is_ours && !has_pods(&ctx, &class) {
+            set_finalizer(&ctx, &class, false).await?;
+        }
+        return Ok(Action::await_change());
+    }
+    let class = if is_ours { class } else { Arc::new(set_finalizer(&ctx, &class, true).await?) };
+    keep_policy(&ctx, &class).await?;
+    write_status(&ctx, &class).await?;
+    Ok(Action::await_change())
+}
+
+/// When to try again after an error.
+#[expect(clippy::needless_pass_by_value, reason = "the controller's signature")]
+pub(crate) fn error_policy(class: Arc<ExecutorClass>, error: &ClassError, _: Arc<Context>) -> Action {
+    tracing::warn!(class = class.name_any(), error = error as &dyn std::error::Error, "reconcile failed");
+    let is_conflict = matches!(&error.0, kube::Error::Api(status) if status.code == 409);
+    Action::requeue(if is_conflict { AT_ONCE } else { PAUSE })
+}
+
+fn has_pods(ctx: &Context, class: &ExecutorClass) -> bool {
+    let (namespace, value) = (class.namespace(), names::label(&class.name_any()));
+    let pods = ctx
+        .caches
+        .pods
+        .filter(|pod| pod.namespace() == namespace && pod.labels().get(label::CLASS) == Some(&value));
+    !pods.is_empty()
+}
+
+async fn keep_policy(ctx: &Context, class: &ExecutorClass) -> Result<(), ClassError> {
+    let desired = policy::desired_policy(class, &ctx.namespace);
+    let observed = ctx.caches.policies.get(&ObjectRef::from_obj(&desired));
+    if observed.is_some_and(|observed| policy::is_current(&observed, &desired)) {
+        return Ok(());
+    }
+    let namespace = class.namespace().unwrap_or_default();
+    let policies: Api<NetworkPolicy> = Api::namespaced(ctx.client.clone(), &namespace);
+    ctx.caches.policies.wrote(apply_policy(&policies, &desired).await?);
+    Ok(())
+}
+
+async fn set_finalizer(
+    ctx: &Context,
+    class: &ExecutorClass,
+    wanted: bool,
+) -> Result<ExecutorClass, ClassError> {
+    let mut finalizers = class.finalizers().to_vec();
+    finalizers.retain(|it| it != FINALIZER);
+    if wanted {
+        finalizers.push(FINALIZER.to_owned());
+    }
+    let patch = json!({"metadata": {"resourceVersion": class.resource_version(), "finalizers": finalizers}});
+    let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
+    let classes: Api<ExecutorClass> =
+        Api::namespaced(ctx.client.clone(), &class.namespace().unwrap_or_default());
+    let written = classes.patch(&class.name_any(), &params, &Patch::Merge(&patch)).await?;
+    if wanted {
+        ctx.caches.classes.wrote(written.clone());
+    }
+    Ok(written)
+}
+
+async fn write_status(ctx: &Context, class: &ExecutorClass) -> Result<(), ClassError> {
+    let before = class.status.clone().unwrap_or_default();
+    let status = desired_status(class, before.clone(), Timestamp::now());
+    if status == before {
+        return Ok(());
+    }
+    let patch = json!({
+        "apiVersion": format!("{GROUP}/{VERSION}"),
+        "kind": "ExecutorClass",
+        "metadata": {
+            "name": class.name_any(),
+            "namespace": class.namespace(),
+            "uid": class.uid(),
+            "resourceVersion": class.resource_version(),
+        },
+        "status": status,
+    });
+    let classes: Api<ExecutorClass> =
+        Api::namespaced(ctx.client.clone(), &class.namespace().unwrap_or_default());
+    let params = PatchParams::apply(FIELD_MANAGER).force();
+    let written = classes.patch_status(&class.name_any(), &params, &Patch::Apply(&patch)).await?;
+    tracing::info!(class = class.name_any(), digest = status.digest, "status written");
+    ctx.caches.classes.wrote(written);
+    Ok(())
+}
+
+fn desired_status(
+    class: &ExecutorClass,
+    mut status: ExecutorClassStatus,
+    now: Timestamp,
+) -> ExecutorClassStatus {
+    status.digest = Some(digest(class));
+    let accepted =
+        ClassReason::Accepted.row().condition("pods can be made from it", class.meta().generation, Time(now));
+    set(&mut status.conditions, accepted);
+    status
+}
+
+/// SHA-256 over what its pods are made of, in one spelling: fields sorted, as the API server has them.
+fn digest(class: &ExecutorClass) -> String {
+    let canonical = serde_json::to_value(&class.spec).unwrap_or_default().to_string();
+    Sha256::digest(canonical).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mooring_operator_api::executor_class::{ExecutorClassSpec, Shell};
+
+    #[test]
+    fn the_digest_follows_what_the_class_says() {
+        let class = |change: fn(&mut ExecutorClassSpec)| {
+            let mut spec = ExecutorClassSpec::of("example.test/environment:1");
+            change(&mut spec);
+            digest(&ExecutorClass::new("default", spec))
+        };
+        assert_eq!(class(|_| {}).len(), 64);
+        assert_eq!(class(|_| {}), class(|_| {}));
+        assert_ne!(class(|_| {}), class(|spec| spec.shell = Shell::Bash));
+    }
+
+    #[test]
+    fn a_status_is_written_once() {
+        let class = ExecutorClass::new("default", ExecutorClassSpec::of("example.test/environment:1"));
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        let once = desired_status(&class, ExecutorClassStatus::default(), at(1));
+        assert_eq!(desired_status(&class, once.clone(), at(2)), once);
+    }
+}

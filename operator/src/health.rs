@@ -1,0 +1,27 @@
+//! Whether the operator lives, and whether it sees everything.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::caches::Caches;
+
+/// Answers `/healthz` and `/readyz` until `stop`.
+pub(crate) async fn serve(listener: TcpListener, caches: Arc<Caches>, stop: CancellationToken) {
+    let ready = move || {
+        let answer = if caches.are_complete() {
+            (StatusCode::OK, "ok")
+        } else {
+            (StatusCode::SERVICE_UNAVAILABLE, "not everything has been listed yet")
+        };
+        std::future::ready(answer)
+    };
+    let router = Router::new().route("/healthz", get(|| async { "ok" })).route("/readyz", get(ready));
+    if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await {
+        tracing::error!(error = &error as &dyn std::error::Error, "health is no longer answered");
+    }
+}

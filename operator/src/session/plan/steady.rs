@@ -1,0 +1,44 @@
+//! An executor is bound: nothing to do while it lives. Nothing is written and nobody is called.
+
+use k8s_openapi::jiff::SignedDuration;
+use mooring_operator_api::condition::{ConditionType, SessionReason};
+
+use super::super::observed::SecretFacts;
+use super::super::observed::pod::Cause;
+use super::begin::{self, Next};
+use super::draft::Draft;
+use super::{Step, start};
+use crate::certificate::RENEWED_AFTER;
+
+/// Keeps a bound executor, or notices that it is lost.
+pub(super) fn keep(draft: &mut Draft<'_>) {
+    let seen = draft.seen;
+    let Some(executor) = draft.before.executor.clone() else { return };
+    if seen.dial.is_some() {
+        draft.step(Step::HangUp);
+    }
+    let Some(pod) = seen.pods.iter().find(|pod| pod.uid == executor.pod_uid) else {
+        let cause = Cause::new(SessionReason::PodDeleted, format!("pod {} is gone", executor.pod));
+        return begin::lose(draft, &cause, &Next::replace(draft.now));
+    };
+    if let Some(cause) = pod.loss() {
+        return begin::lose(draft, cause, &Next::replace(draft.now));
+    }
+    match &pod.runner_restart {
+        Some(restart) => draft.condition(&restart.cause),
+        None => draft.drop_condition(ConditionType::RunnerRestarted),
+    }
+    match &pod.silent_node {
+        Some(node) => draft.ready(&begin::unreachable(node)),
+        None => draft.ready(&start::ready(pod.epoch, &pod.name)),
+    }
+    let renewed_at = pod.created + SignedDuration::try_from(RENEWED_AFTER).unwrap_or(SignedDuration::MAX);
+    if draft.now < renewed_at {
+        draft.wait_until(renewed_at);
+    } else if seen.secret == SecretFacts::Stale {
+        draft.step(Step::RenewSecret(draft.epoch()));
+    } else {
+        // It was renewed since; looked at again when that one may be due.
+        draft.wait_until(draft.now + SignedDuration::from_hours(24));
+    }
+}
