@@ -32,6 +32,7 @@ mod startup;
 mod teardown;
 mod volumes;
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -148,6 +149,14 @@ impl Cluster {
             .with_context(|| format!("no image {name} in this run, which has {}", known()))
     }
 
+    /// The images of the run: short name to full reference.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn images(&self) -> anyhow::Result<BTreeMap<String, String>> {
+        image::images(&self.folder)
+    }
+
     /// Loads every image of an archive and says their references.
     ///
     /// # Errors
@@ -220,6 +229,18 @@ pub async fn down(run: &Path) -> anyhow::Result<()> {
         bail!("of the run {} is left: {}", folder.path().display(), remains.join(", "));
     }
     Ok(())
+}
+
+/// A client with all rights of the cluster at hand: the run that `MOORING_CLUSTER` names, or else whatever `KUBECONFIG` leads to,
+/// for tests that stop no component and need no image but those that are there.
+///
+/// # Errors
+/// When neither is set, with what to do.
+pub async fn connect() -> anyhow::Result<kube::Client> {
+    match std::env::var_os("KUBECONFIG") {
+        Some(kubeconfig) if std::env::var_os(RUN_VARIABLE).is_none() => client(Path::new(&kubeconfig)).await,
+        Some(_) | None => Cluster::from_environment()?.client().await,
+    }
 }
 
 /// A client of the API server as the user of a kubeconfig.

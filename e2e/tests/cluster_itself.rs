@@ -1,5 +1,6 @@
 //! The test cluster does what a real one does: otherwise what is shown on it says nothing.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
@@ -10,7 +11,7 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use mooring_e2e::cluster::{BUSYBOX, Cluster, Component, NODE, State};
-use mooring_e2e::fixture::{await_condition, kill};
+use mooring_e2e::fixture::{await_condition, binary, kill, with_marker};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -167,6 +168,28 @@ async fn a_claim_is_a_folder_of_the_pods_group_and_ends_with_the_claim() {
 }
 
 #[tokio::test]
+async fn a_claim_of_the_class_disk_is_full_at_its_size() {
+    let (ground, _guard) = Ground::quiet().await;
+    let claim = json!({"metadata": {"name": "small"}, "spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "disk",
+        "resources": {"requests": {"storage": "16Mi"}},
+    }});
+    ground.create::<PersistentVolumeClaim>(claim).await;
+    let spec = json!({
+        "volumes": [{"name": "small", "persistentVolumeClaim": {"claimName": "small"}}],
+        "containers": [{
+            "name": "main",
+            "image": BUSYBOX,
+            "command": ["sh", "-c", "! dd if=/dev/zero of=/volume/file bs=1M count=20 2>/volume/why && df /volume"],
+            "volumeMounts": [{"name": "small", "mountPath": "/volume"}],
+        }],
+    });
+    ground.run("writer", "", &spec).await;
+    ground.succeeds("writer").await;
+}
+
+#[tokio::test]
 async fn a_pod_reaches_a_service_by_its_name_and_knows_no_name_outside() {
     let (ground, _guard) = Ground::quiet().await;
     ground.server("server").await;
@@ -222,6 +245,50 @@ async fn a_restricted_namespace_refuses_a_pod_with_privileges() {
     let bold: Pod = serde_json::from_value(pod).expect("a pod");
     let refused = ground.api::<Pod>().create(&PostParams::default(), &bold).await;
     assert!(matches!(&refused, Err(kube::Error::Api(status)) if status.code == 403), "{refused:?}");
+}
+
+/// A run beside the one of the tests, taken down whatever happens.
+struct Second {
+    folder: PathBuf,
+}
+
+impl Second {
+    fn command(&self, task: &str) -> std::process::Command {
+        let mut command = std::process::Command::new(binary("mooring-cluster").expect("the program"));
+        command.arg("--run").arg(&self.folder).arg(task);
+        command
+    }
+}
+
+impl Drop for Second {
+    fn drop(&mut self) {
+        let _ = self.command("down").output();
+    }
+}
+
+#[tokio::test]
+async fn a_second_run_that_was_cut_off_is_told_and_taken_down_beside_the_first() {
+    let (ground, _guard) = Ground::quiet().await;
+    let folder = ground.cluster.folder().with_file_name(format!("second-{}", std::process::id()));
+    let second = Second { folder };
+    let mut up = second.command("up").spawn().expect("started");
+    let half = async || second.folder.join("process/kubelet.json").exists().then_some(());
+    await_condition(DEADLINE, "the second run starts its kubelet", half).await.expect("in time");
+    up.kill().expect("killed");
+    up.wait().expect("ended");
+
+    let again = second.command("up").output().expect("run");
+    let told = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(!again.status.success() && told.contains("half dead"), "{told}");
+    let down = second.command("down").output().expect("run");
+    assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
+    let name = second.folder.display().to_string();
+    assert!(with_marker(&name).is_empty(), "{:?}", with_marker(&name));
+    assert!(!std::fs::read_to_string("/proc/mounts").expect("mounts").contains(&name));
+    for component in Component::ALL {
+        let state = ground.cluster.state(component).expect("state");
+        assert!(matches!(state, State::Running { .. }), "{component}: {state:?}");
+    }
 }
 
 /// One after the other, since each wants the rest of the cluster for itself.

@@ -22,6 +22,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("ip", "iproute2"),
     ("ipset", "ipset"),
     ("iptables", "iptables"),
+    ("mkfs.ext4", "e2fsprogs"),
     ("mmdebstrap", "mmdebstrap"),
     ("mount", "mount"),
     ("nft", "nftables"),

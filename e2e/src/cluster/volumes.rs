@@ -1,7 +1,10 @@
-//! The provisioner of the cluster's volumes: folders of the run, made as soon as a claim has its node.
+//! The provisioner of the cluster's volumes, made as soon as a claim has its node: folders of the run, or file systems with the
+//! size that was asked for, by the storage class's parameter `kind`.
 //!
 //! A volume is a `local` one, so the kubelet gives it to the pod's `fsGroup` as it does with a disk; a new one belongs to root
 //! and nobody else may write to it, like a new file system.
+
+mod place;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,8 +15,10 @@ use anyhow::Context as _;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{
     LocalVolumeSource, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectReference,
-    PersistentVolume, PersistentVolumeClaim, PersistentVolumeSpec, VolumeNodeAffinity,
+    PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec, PersistentVolumeSpec,
+    VolumeNodeAffinity,
 };
+use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
 use kube::runtime::controller::{Action, Controller};
 use kube::runtime::watcher;
@@ -21,6 +26,7 @@ use kube::{Api, Client, ResourceExt as _};
 
 use super::run::RunFolder;
 use super::{NODE, client, say};
+use place::{Place, PlaceError, bytes_of};
 
 /// As in the storage class.
 const PROVISIONER: &str = "volumes.mooring.test";
@@ -38,14 +44,12 @@ const RETRY: Duration = Duration::from_millis(500);
 enum ProvisionError {
     #[error("the API server refused")]
     Api(#[from] kube::Error),
-    #[error("volume folder {path}")]
-    Folder {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
+    #[error("the volume has no place")]
+    Place(#[from] PlaceError),
     #[error("the claim has no {0}")]
     Incomplete(&'static str),
+    #[error("storage class {class}: kind is `folder` or `disk`, not {kind}")]
+    Kind { class: String, kind: String },
 }
 
 struct Volumes {
@@ -81,8 +85,7 @@ async fn make(claim: Arc<PersistentVolumeClaim>, volumes: Arc<Volumes>) -> Resul
         return Ok(Action::await_change());
     }
     let volume = desired_volume(&claim, &volumes.folder)?;
-    let path = volumes.folder.join(volume.name_any());
-    std::fs::create_dir_all(&path).map_err(|source| ProvisionError::Folder { path, source })?;
+    volumes.make_place(spec, &Place::new(&volumes.folder, &volume.name_any())).await?;
     let created = Api::all(volumes.client.clone()).create(&PostParams::default(), &volume).await;
     match created {
         Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(Action::await_change()),
@@ -98,18 +101,34 @@ async fn delete(volume: Arc<PersistentVolume>, volumes: Arc<Volumes>) -> Result<
     if !is_ours || phase != Some("Released") || policy != Some("Delete") {
         return Ok(Action::await_change());
     }
-    let path = volumes.folder.join(volume.name_any());
-    match std::fs::remove_dir_all(&path) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            return Err(ProvisionError::Folder { path, source });
-        }
-        Ok(()) | Err(_) => {}
-    }
+    Place::new(&volumes.folder, &volume.name_any()).remove().await?;
     let api: Api<PersistentVolume> = Api::all(volumes.client.clone());
     match api.delete(&volume.name_any(), &DeleteParams::default()).await {
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Action::await_change()),
         Err(cause) => Err(cause.into()),
         Ok(_) => Ok(Action::await_change()),
+    }
+}
+
+impl Volumes {
+    async fn make_place(
+        &self,
+        claim: &PersistentVolumeClaimSpec,
+        place: &Place,
+    ) -> Result<(), ProvisionError> {
+        let class = claim.storage_class_name.as_deref().ok_or(ProvisionError::Incomplete("storage class"))?;
+        let found = Api::<StorageClass>::all(self.client.clone()).get(class).await?;
+        let kind = found.parameters.and_then(|mut parameters| parameters.remove("kind")).unwrap_or_default();
+        match kind.as_str() {
+            "folder" => place.make_folder()?,
+            "disk" => {
+                let requests = claim.resources.as_ref().and_then(|resources| resources.requests.as_ref());
+                let size = requests.and_then(|requests| requests.get("storage"));
+                place.make_disk(bytes_of(&size.ok_or(ProvisionError::Incomplete("size"))?.0)?).await?;
+            }
+            _ => return Err(ProvisionError::Kind { class: class.to_owned(), kind }),
+        }
+        Ok(())
     }
 }
 
@@ -142,7 +161,7 @@ fn desired_volume(claim: &PersistentVolumeClaim, folder: &Path) -> Result<Persis
                 ..ObjectReference::default()
             }),
             local: Some(LocalVolumeSource {
-                path: folder.join(&name).display().to_string(),
+                path: Place::new(folder, &name).folder().display().to_string(),
                 ..LocalVolumeSource::default()
             }),
             node_affinity: Some(VolumeNodeAffinity {
