@@ -14,6 +14,12 @@ pub const METADATA_ADDRESSES: [&str; 5] =
 const BLOCK: (&str, &str) =
     ("isCIDR(self)", "must be a block of addresses, such as 203.0.113.0/24 or 2001:db8::/32");
 
+/// The rule that a block does not lie within [`METADATA_ADDRESSES`]. One around them is allowed: the operator leaves them out.
+fn never_metadata() -> String {
+    let blocks = METADATA_ADDRESSES.map(|block| format!("'{block}'")).join(", ");
+    format!("!isCIDR(self.cidr) || ![{blocks}].exists(m, cidr(m).containsCIDR(self.cidr))")
+}
+
 /// What commands may reach.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,7 +45,7 @@ pub struct AddressBlock(pub String);
     crates(kube_core = "::kube_core"),
     validation = Rule::new("!has(self.except) || !isCIDR(self.cidr) || self.except.all(e, !isCIDR(e) || (cidr(self.cidr).containsCIDR(e) && e != self.cidr))")
         .message("each block of except lies within cidr").field_path(".except"),
-    validation = Rule::new("!isCIDR(self.cidr) || !['169.254.0.0/16', '100.100.100.200/32', '168.63.129.16/32', 'fe80::/10', 'fd00:ec2::254/128'].exists(m, cidr(m).containsCIDR(self.cidr))")
+    validation = Rule::new(never_metadata())
         .message("addresses that serve a machine's metadata are never reached").field_path(".cidr"),
 )]
 #[serde(rename_all = "camelCase")]

@@ -117,6 +117,7 @@ pub struct Operation {
     pub started_at: Time,
     /// The generation of the spec that it was begun for. One that was given up is begun anew for another one.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub generation: i64,
 }
 
