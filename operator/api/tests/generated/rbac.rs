@@ -39,11 +39,11 @@ const READ: &[&str] = &["get", "list", "watch"];
 
 /// In every namespace.
 const OPERATOR: &[Grant] = &[
-    Grant::new("What is asked for.", OURS, &["executorclasses", "tasks", "approvals", "preferences"], READ),
+    Grant::new("What is asked for.", OURS, &["tasks", "approvals", "preferences"], READ),
     Grant::new(
-        "What is asked for, and the finalizer. A spec is never written: admission refuses it.",
+        "What is asked for, and the finalizers. A spec is never written: admission refuses it.",
         OURS,
-        &["sessions"],
+        &["sessions", "executorclasses"],
         &["get", "list", "watch", "patch"],
     ),
     Grant::new("What is observed.", OURS, &["sessions/status", "executorclasses/status"], &["patch"]),
@@ -248,13 +248,13 @@ fn nobody_lists_secrets() {
     });
 }
 
-/// The finalizer is the one field of a Session that is not status; RBAC cannot tell fields apart, admission does.
+/// Finalizers are the one thing beside the status; RBAC cannot tell fields apart, admission does.
 #[test]
 fn the_operator_writes_nothing_of_ours_but_status_and_finalizers() {
     check_none("the operator writes a spec", |role, group, resource, verb| {
         let is_read = READ.contains(&verb);
         let is_own_part = resource.ends_with("/status") || resource.ends_with("/finalizers");
-        let is_finalizer = resource == "sessions" && verb == "patch";
+        let is_finalizer = matches!(resource, "sessions" | "executorclasses") && verb == "patch";
         role == "mooring-operator" && group == OURS && !is_read && !is_own_part && !is_finalizer
     });
 }
