@@ -212,6 +212,7 @@ impl Concern {
         self.owner(now.labels().get(label::SESSION_UID))
     }
 
+    #[expect(clippy::unused_self, reason = "one of the functions that follow() takes")]
     fn policy(&self, change: &Change<'_, NetworkPolicy>) -> Concerned {
         let (Change::Applied { now, .. } | Change::Deleted(now)) = change else {
             return Concerned::default();

@@ -149,7 +149,7 @@ fn desired_status(
 /// SHA-256 over what its pods are made of, in one spelling: fields sorted, as the API server has them.
 fn digest(class: &ExecutorClass) -> String {
     let canonical = serde_json::to_value(&class.spec).unwrap_or_default().to_string();
-    Sha256::digest(canonical).iter().map(|byte| format!("{byte:02x}")).collect()
+    names::hex(&Sha256::digest(canonical))
 }
 
 #[cfg(test)]

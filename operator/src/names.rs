@@ -1,6 +1,8 @@
 //! Names and labels of what the operator makes. They follow from UIDs by hash, never by cutting, so a Session of any name
 //! has them, and the same name again has others.
 
+use std::fmt::Write as _;
+
 use mooring_operator_api::Uid;
 use sha2::{Digest, Sha256};
 
@@ -39,9 +41,18 @@ pub fn label(name: &str) -> String {
 }
 
 fn digest(text: &str, digits: usize) -> String {
-    let mut hex: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut hex = hex(&Sha256::digest(text));
     hex.truncate(digits);
     hex
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a String does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ fn what_we_deleted_is_gone_before_the_watch_shows_it_and_its_namesake_is_not() {
 async fn a_broken_watch_goes_on_and_tells_what_changed() {
     let (cache, feed) = cache();
     cache.wrote(pod("a", 3));
-    let events = futures::stream::iter([
+    let events = futures::stream::iter(vec![
         Ok(Event::Init),
         Ok(Event::InitApply(pod("a", 2))),
         Ok(Event::InitDone),
@@ -127,7 +127,7 @@ async fn a_broken_watch_goes_on_and_tells_what_changed() {
         Ok(Event::Delete(pod("a", 5))),
     ]);
     let told = Mutex::new(Vec::new());
-    feed.follow(events, |change| {
+    let follow = feed.follow(events, |change| {
         let text = match change {
             Change::Applied { before, now, is_own } => {
                 format!("{:?} {} {is_own}", before.map(|pod| version(&*pod)), version(now))
@@ -137,8 +137,8 @@ async fn a_broken_watch_goes_on_and_tells_what_changed() {
         };
         told.lock().expect("no panic").push(text);
         std::future::ready(())
-    })
-    .await;
+    });
+    Box::pin(follow).await;
     let told = told.into_inner().expect("no panic");
     assert_eq!(told, ["listed", "Some(2) 3 false", "Some(3) 4 false", "deleted 5"]);
 }

@@ -52,25 +52,18 @@ pub enum KeepError {
 /// When the API server refuses, or the Secret holds something else. Nothing is overwritten.
 pub async fn load_authority(secrets: &Api<Secret>, now: Timestamp) -> Result<Authority, KeepError> {
     let api = |source| KeepError::Api { name: CA_SECRET, source: Box::new(source) };
-    let kept = match secrets.get_opt(CA_SECRET).await.map_err(api)? {
-        Some(kept) => kept,
-        None => {
-            let made = Authority::generate(now)?;
-            let secret = content(CA_SECRET, &made, &made.certificate);
-            match secrets
-                .create(
-                    &PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() },
-                    &secret,
-                )
-                .await
-            {
-                Ok(created) => created,
-                Err(kube::Error::Api(status)) if status.is_already_exists() => {
-                    secrets.get(CA_SECRET).await.map_err(api)?
-                }
-                Err(error) => return Err(api(error)),
-            }
+    if let Some(kept) = secrets.get_opt(CA_SECRET).await.map_err(api)? {
+        return Ok(Authority::read(&credential(CA_SECRET, &kept)?)?);
+    }
+    let made = Authority::generate(now)?;
+    let secret = content(CA_SECRET, &made, &made.certificate);
+    let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
+    let kept = match secrets.create(&params, &secret).await {
+        Ok(created) => created,
+        Err(kube::Error::Api(status)) if status.is_already_exists() => {
+            secrets.get(CA_SECRET).await.map_err(api)?
         }
+        Err(error) => return Err(api(error)),
     };
     Ok(Authority::read(&credential(CA_SECRET, &kept)?)?)
 }

@@ -64,11 +64,10 @@ fn missing(message: String) -> Failure {
 }
 
 fn unreadable(name: &str, error: &kube::Error) -> Failure {
-    match error {
-        kube::Error::Api(status) if status.is_forbidden() => {
-            missing(format!("the operator may not read Secret {name}"))
-        }
-        _ => Failure::later(SessionReason::Binding, format!("cannot read Secret {name} now")),
+    if matches!(error, kube::Error::Api(status) if status.is_forbidden()) {
+        missing(format!("the operator may not read Secret {name}"))
+    } else {
+        Failure::later(SessionReason::Binding, format!("cannot read Secret {name} now"))
     }
 }
 

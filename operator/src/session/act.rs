@@ -56,14 +56,16 @@ pub(crate) enum WriteError {
 
 impl From<kube::Error> for WriteError {
     fn from(error: kube::Error) -> Self {
-        match error {
-            kube::Error::Api(status) if status.code == 409 => Self::Conflict,
-            kube::Error::Api(status) if status.code == 429 => {
-                let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-                Self::Throttled(Duration::from_secs(u64::from(seconds.clamp(1, 300))))
+        if let kube::Error::Api(status) = &error {
+            if status.code == 409 {
+                return Self::Conflict;
             }
-            error => Self::Failed(Box::new(error)),
+            if status.code == 429 {
+                let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+                return Self::Throttled(Duration::from_secs(u64::from(seconds.clamp(1, 300))));
+            }
         }
+        Self::Failed(Box::new(error))
     }
 }
 
@@ -379,10 +381,12 @@ impl Hand<'_> {
         K: Object + Resource<Scope = k8s_openapi::NamespaceResourceScope> + serde::de::DeserializeOwned,
     {
         let gone = || cache.deleted(ObjectRef::new(name).within(&self.namespace), uid.as_str());
-        match self.api::<K>().delete(name, &only(uid.to_string())).await.map(|answer| answer.left()) {
-            // It ends in its own time.
-            Ok(Some(object)) if object.meta().deletion_timestamp.is_some() => cache.wrote(object),
-            Ok(_) => gone(),
+        match self.api::<K>().delete(name, &only(uid.to_string())).await {
+            Ok(answer) => match answer.left() {
+                // It ends in its own time.
+                Some(object) if object.meta().deletion_timestamp.is_some() => cache.wrote(object),
+                Some(_) | None => gone(),
+            },
             Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => gone(),
             Err(error) => return Err(error.into()),
         }

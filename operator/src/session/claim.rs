@@ -27,7 +27,7 @@ impl Revision {
     pub(crate) fn draw() -> Result<Self, getrandom::Error> {
         let mut bits = [0_u8; 16];
         getrandom::fill(&mut bits)?;
-        Ok(Self(bits.iter().map(|byte| format!("{byte:02x}")).collect()))
+        Ok(Self(names::hex(&bits)))
     }
 
     /// Reads one as it was drawn; anything else is none.

@@ -76,6 +76,7 @@ pub(crate) enum ClaimFacts {
 }
 
 /// A claim of this Session.
+#[expect(clippy::struct_excessive_bools, reason = "facts that are true or not, each by itself")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OurClaim {
     /// Its UID.
@@ -164,23 +165,20 @@ fn policy(caches: &Caches, class: &ExecutorClass, operator_namespace: &str) -> P
 }
 
 fn storage(caches: &Caches, session: &Session, class: &ExecutorClass) -> StorageFacts {
-    let found = match claim::storage_class(session, class) {
-        Some(name) => match caches.storage_classes.get(&ObjectRef::new(&name)) {
+    let found = if let Some(name) = claim::storage_class(session, class) {
+        match caches.storage_classes.get(&ObjectRef::new(&name)) {
             Some(found) => found,
             None => return StorageFacts::Missing(name),
-        },
-        None => {
-            // Of several the newest counts (Kubernetes, "Storage Classes").
-            let mut defaults = caches.storage_classes.filter(|it| {
-                it.annotations()
-                    .get("storageclass.kubernetes.io/is-default-class")
-                    .is_some_and(|it| it == "true")
-            });
-            defaults.sort_by_key(|it| it.metadata.creation_timestamp.as_ref().map(|time| time.0));
-            match defaults.pop() {
-                Some(found) => found,
-                None => return StorageFacts::NoDefault,
-            }
+        }
+    } else {
+        // Of several the newest counts (Kubernetes, "Storage Classes").
+        let mut defaults = caches.storage_classes.filter(|it| {
+            it.annotations().get("storageclass.kubernetes.io/is-default-class").is_some_and(|it| it == "true")
+        });
+        defaults.sort_by_key(|it| it.metadata.creation_timestamp.as_ref().map(|time| time.0));
+        match defaults.pop() {
+            Some(found) => found,
+            None => return StorageFacts::NoDefault,
         }
     };
     let is_csi = caches.drivers.get(&ObjectRef::new(&found.provisioner)).is_some();

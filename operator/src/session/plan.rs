@@ -146,7 +146,7 @@ fn live(draft: &mut Draft<'_>) {
         _ if draft.seen.session.spec.suspended => sleep::sleep(draft),
         Some(operation) => match operation.type_ {
             OperationType::Start | OperationType::Replace | OperationType::Wake => {
-                start::go_on(draft, &operation)
+                start::go_on(draft, &operation);
             }
             // Woken before it was asleep: first what it had is cleared away.
             OperationType::Sleep => begin::clear(draft, &begin::Next::wake(draft)),

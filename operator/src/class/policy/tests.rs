@@ -21,6 +21,7 @@ fn rule(cidr: &str, except: &[&str]) -> EgressRule {
 
 /// What a class with these rules reaches, a rule a line.
 #[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "an expectation is written where it is checked")]
 fn check(rules: Vec<EgressRule>, dns: bool, expected: Expect) {
     let policy = desired_policy(&class(Some(Egress { rules, dns })), "mooring-system");
     let spec = policy.spec.expect("a spec");
@@ -106,12 +107,8 @@ fn a_block_without_them_is_as_said() {
 
 #[test]
 fn what_lies_within_them_or_is_no_block_reaches_nothing() {
-    check(vec![rule("169.254.169.254/32", &[]), rule("everything", &[])], false, expect![[r#""#]]);
-    check(
-        vec![rule("10.0.0.0/8", &["10.0.0.0/8"]), rule("10.0.0.0/8", &["nothing"])],
-        false,
-        expect![[r#""#]],
-    );
+    check(vec![rule("169.254.169.254/32", &[]), rule("everything", &[])], false, expect![""]);
+    check(vec![rule("10.0.0.0/8", &["10.0.0.0/8"]), rule("10.0.0.0/8", &["nothing"])], false, expect![""]);
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(super) fn delete(draft: &mut Draft<'_>) {
         draft.delete_pod(pod);
     }
     delete_secret(draft);
-    let deadline = deleted_at(&seen.session).map_or(draft.now, |at| deadline(at));
+    let deadline = deleted_at(&seen.session).map_or(draft.now, deadline);
     let live = seen.pods.iter().find(|pod| !pod.is_over);
     if let Some(pod) = live {
         let is_answering = draft.now < deadline;
@@ -68,9 +68,9 @@ pub(super) fn delete(draft: &mut Draft<'_>) {
             return draft.wait_until(deadline);
         }
         let message = format!("pod {} has not ended; the cluster removes it once its node answers", pod.name);
-        if !draft
+        if draft
             .standing(ConditionType::Terminating)
-            .is_some_and(|it| it.reason == SessionReason::DrainUnanswered.as_str())
+            .is_none_or(|it| it.reason != SessionReason::DrainUnanswered.as_str())
         {
             return draft.condition(&Cause::new(SessionReason::DrainUnanswered, message));
         }

@@ -311,7 +311,7 @@ fn refused(draft: &mut Draft<'_>, operation: &Operation, refusal: &BindRefusal) 
             begin::lose(draft, &Cause::new(SessionReason::BindRefused, message), &Next::again(operation));
         }
         BindRefusal::EmptyWorkspace => {
-            end::lose_workspace(draft, "the volume holds nothing of this environment")
+            end::lose_workspace(draft, "the volume holds nothing of this environment");
         }
         BindRefusal::WrongEnvironment => {
             let message = "the executor found another environment on the volume";

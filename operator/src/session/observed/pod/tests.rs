@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -5,6 +7,7 @@ use super::*;
 
 /// A pod with this status, as the kubelet writes it, and what is read from it.
 #[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "a case is written where it is checked")]
 fn check(status: Value, expected: Expect) {
     let pod: Pod = serde_json::from_value(json!({
         "metadata": {
@@ -29,16 +32,16 @@ fn check(status: Value, expected: Expect) {
         }
     };
     if let Some(cause) = &facts.leaving {
-        text += &format!("; leaving, {}", told(cause));
+        let _ = write!(text, "; leaving, {}", told(cause));
     }
     if facts.is_over {
         text += "; over";
     }
     if let Some(address) = facts.address {
-        text += &format!("; at {address}");
+        let _ = write!(text, "; at {address}");
     }
     if let Some(RunnerRestart { count, cause }) = &facts.runner_restart {
-        text += &format!("; runner {count}, {}", told(cause));
+        let _ = write!(text, "; runner {count}, {}", told(cause));
     }
     expected.assert_eq(&text);
 }

@@ -218,7 +218,7 @@ impl Scene {
             ("claim:leaving", _) => self.claim = ClaimFacts::Ours(OurClaim { is_leaving: true, ..claim() }),
             ("claim:retained", _) => self.claim = ClaimFacts::Ours(OurClaim { is_retained: true, ..claim() }),
             ("claim:other", _) => {
-                self.claim = ClaimFacts::Ours(OurClaim { uid: "claim-2".into(), ..claim() })
+                self.claim = ClaimFacts::Ours(OurClaim { uid: "claim-2".into(), ..claim() });
             }
             ("claim:edited", _) => {
                 let revision = Revision::read(OTHER_REVISION);
