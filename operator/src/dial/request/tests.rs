@@ -6,7 +6,7 @@ use mooring_operator_api::variable::{PlainVariable, Variable, VariableName};
 use super::*;
 
 fn session() -> Session {
-    let mut session = Session::new("work", SessionSpec::of("jane".into()));
+    let mut session = Session::new("fix-it", SessionSpec::of("jane".into()));
     session.metadata.namespace = Some("team-a".to_owned());
     session.metadata.uid = Some("0f3a".to_owned());
     session
@@ -30,7 +30,7 @@ fn an_executor_is_bound_to_exactly_this_environment_and_epoch() {
         ExecutorClassSpec { shell: Shell::Bash, ..ExecutorClassSpec::of("example.test/environment:1") };
     let request = bind(&session(), &class, &target(), Values::default());
     let environment = request.environment.clone().expect("an environment");
-    assert_eq!(environment.id, "team-a/work/0f3a");
+    assert_eq!(environment.id, "team-a/fix-it/0f3a");
     assert_eq!((environment.kind(), environment.revision), (v1::EnvironmentKind::Kubernetes, "0".repeat(32)));
     assert_eq!((request.epoch, request.may_be_new, request.shell()), (3, true, v1::Shell::Bash));
     assert_eq!(

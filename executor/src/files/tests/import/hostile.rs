@@ -43,8 +43,8 @@ async fn links_and_hard_links_inside_are_made() {
 #[tokio::test]
 async fn how_far_a_link_may_climb_counts_from_the_workspace_root() {
     let ws = Fixture::new();
-    ws.put("shared", "s");
-    let archive = Sample::new().link("l", "../../shared").end();
+    ws.put("common", "s");
+    let archive = Sample::new().link("l", "../../common").end();
     ws.import_at("a/b", &archive).await.expect("inside");
     assert_eq!(ws.on_disk("a/b/l"), b"s");
     assert_eq!(refused(ws.import_at("a", &archive).await), ErrorCode::PathEscapes);

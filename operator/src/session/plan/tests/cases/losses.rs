@@ -1,0 +1,282 @@
+use expect_test::expect;
+
+use crate::session::plan::tests::check;
+
+#[test]
+fn a_lost_pod_is_told_at_once_with_its_reason() {
+    check(
+        " | epoch=3 bound | claim policy",
+        expect![[r"
+            create secret 4
+            status epoch=4 executor=none operation=Replace:Claim:0:replace-4
+              Ready=False PodDeleted: pod ses-1f6685236f58fb8260b3-3 is gone
+            event warning PodDeleted
+        "]],
+    );
+    check(
+        " | epoch=3 bound | claim policy pod=3:leaving",
+        expect![[r"
+        status executor=none operation=Replace:DeletePod:0:replace-4
+          Ready=False PodDeleted: the pod is being deleted
+        event warning PodDeleted
+    "]],
+    );
+    check(
+        " | epoch=3 bound | claim policy pod=3:ended:3600 secret",
+        expect![[r"
+        delete secret 3
+        status executor=none operation=Replace:DeletePod:0:replace-4
+          Ready=False ExecutorLost: Error, exit code 1
+        event warning ExecutorLost
+    "]],
+    );
+    check(
+        " | epoch=3 bound | claim policy pod=3:failed:3600 secret",
+        expect![[r"
+            delete secret 3
+            status executor=none operation=Replace:DeletePod:0:replace-4
+              Ready=False ExecutorLost: Error, exit code 1
+            event warning ExecutorLost
+        "]],
+    );
+    check(
+        " | epoch=3 bound | claim policy pod=3:oom:3600 secret",
+        expect![[r"
+            delete secret 3
+            status executor=none operation=Replace:DeletePod:0:replace-4
+              Ready=False ExecutorOutOfMemory: OOMKilled, exit code 137
+            event warning ExecutorOutOfMemory
+        "]],
+    );
+    check(
+        " | epoch=3 bound | claim policy pod=3:evicted:3600 secret",
+        expect![[r"
+            delete secret 3
+            status executor=none operation=Replace:DeletePod:0:replace-4
+              Ready=False Evicted: low on memory
+            event warning Evicted
+        "]],
+    );
+}
+
+#[test]
+fn the_next_epoch_begins_once_nothing_of_the_old_one_runs() {
+    let lost = "epoch=3 environment op=replace:clear:2:1 ready=Evicted";
+    check(
+        &format!(" | {lost} | claim policy pod=3:leaving secret"),
+        expect![[r"
+            delete secret 3
+        "]],
+    );
+    check(
+        &format!(" | {lost} | claim policy secret"),
+        expect![[r"
+            delete secret 3
+        "]],
+    );
+    check(
+        &format!(" | {lost} | claim policy"),
+        expect![[r"
+        create secret 4
+        status epoch=4 operation=Replace:Claim:2:replace-4
+    "]],
+    );
+    check(
+        &format!(" | {lost} | claim policy pod=3:evicted:3600"),
+        expect![[r"
+            again in 2 s
+        "]],
+    );
+}
+
+#[test]
+fn the_reason_of_a_loss_stays_until_the_successor_is_bound_or_hindered() {
+    let replacing = "epoch=4 environment op=replace:claim:9:1 ready=Evicted";
+    check(
+        &format!(" | {replacing} | claim policy secret"),
+        expect![[r"
+        create pod 4
+    "]],
+    );
+    check(&format!(" | {replacing} | claim policy pod=4:pending"), expect![""]);
+    check(
+        &format!(" | {replacing} | claim policy pod=4:unschedulable"),
+        expect![[r"
+        status
+          Ready=False Unschedulable: 0/1 nodes
+        event warning Unschedulable
+    "]],
+    );
+    check(
+        &format!(" | {replacing} | claim policy pod=4:running dial=bound"),
+        expect![[r"
+        status executor=pod-4 operation=none
+          Ready=True Bound: epoch 4 on pod ses-1f6685236f58fb8260b3-4
+        event normal Bound
+    "]],
+    );
+}
+
+#[test]
+fn a_pod_that_ends_before_it_is_bound_is_followed_by_another_after_a_pause_that_doubles() {
+    check(
+        " | epoch=1 op=start:claim:40:1 ready=PodPending | claim policy pod=1:failed:20 secret:unread",
+        expect![[r"
+            status operation=Start:DeletePod:40:start-2
+              Ready=False ExecutorLost: Error, exit code 1
+            event warning ExecutorLost
+            again in 40 s
+        "]],
+    );
+    check(
+        " | epoch=1 op=start:clear:40:1 ready=ExecutorLost | claim policy pod=1:failed:20",
+        expect![[r"
+            again in 40 s
+        "]],
+    );
+}
+
+#[test]
+fn an_executor_that_keeps_dying_young_is_not_replaced_at_once() {
+    check(
+        " | epoch=7 bound | claim policy pod=7:failed:1 secret:unread",
+        expect![[r"
+        status executor=none operation=Replace:DeletePod:0:replace-8
+          Ready=False ExecutorLost: Error, exit code 1
+        event warning ExecutorLost
+        again in 4 s
+    "]],
+    );
+}
+
+#[test]
+fn a_stale_epoch_leads_to_the_next_one_above_what_the_volume_has_seen() {
+    check(
+        " | epoch=2 environment op=replace:claim:3:1 ready=Evicted | claim policy pod=2:running dial=stale:7",
+        expect![[r"
+            hang up
+            delete pod 2
+            status epoch=7 operation=Replace:DeletePod:3:replace-8
+              Ready=False BindRefused: the volume has seen epoch 7
+            event warning BindRefused
+        "]],
+    );
+    check(
+        " | epoch=7 environment op=replace:clear:3:1 ready=BindRefused | claim policy",
+        expect![[r"
+            create secret 8
+            status epoch=8 operation=Replace:Claim:3:replace-8
+              Ready=False PodPending: the pod is being made
+        "]],
+    );
+}
+
+#[test]
+fn other_arguments_lead_to_another_executor() {
+    check(
+        " | epoch=2 environment op=replace:claim:3:1 ready=Evicted | claim policy pod=2:running dial=other-arguments",
+        expect![[r"
+            hang up
+            delete pod 2
+            status operation=Replace:DeletePod:3:replace-3
+              Ready=False BindRefused: the executor was bound with other arguments before
+            event warning BindRefused
+        "]],
+    );
+}
+
+#[test]
+fn an_emptied_volume_ends_the_session_for_good() {
+    check(
+        " | epoch=2 environment op=replace:claim:3:1 ready=Evicted | claim policy pod=2:running dial=empty",
+        expect![[r"
+            status operation=Retire:DeletePod:0:retire-2
+              Ready=False Ended: the volume holds nothing of this environment
+              Retired=True WorkspaceLost: the volume holds nothing of this environment
+            event warning WorkspaceLost
+        "]],
+    );
+    check(
+        " | epoch=2 environment op=retire:clear:3:1 ready=Ended also=WorkspaceLost | claim policy pod=2:running secret",
+        expect![[r"
+        delete pod 2
+        delete secret 2
+    "]],
+    );
+    check(
+        " | epoch=2 environment op=retire:clear:3:1 ready=Ended also=WorkspaceLost | claim policy",
+        expect![""],
+    );
+}
+
+#[test]
+fn another_environment_on_the_volume_is_told_and_left_alone() {
+    check(
+        " | epoch=2 environment op=replace:claim:3:1 ready=Evicted | claim policy pod=2:running dial=wrong",
+        expect![[r"
+            status
+              Ready=False WorkspaceMismatch: the executor found another environment on the volume
+            event warning WorkspaceMismatch
+        "]],
+    );
+    check(
+        " | epoch=2 environment op=replace:claim:3:1 ready=Evicted | claim:edited policy secret",
+        expect![[r"
+        status
+          Ready=False WorkspaceMismatch: the revision in the claim's annotation is not the one of this session's environment
+        event warning WorkspaceMismatch
+    "]],
+    );
+}
+
+#[test]
+fn a_claim_that_is_gone_after_it_was_bound_is_never_replaced() {
+    let replacing = "epoch=4 environment op=replace:claim:9:1 ready=Evicted";
+    check(
+        &format!(" | {replacing} | policy secret"),
+        expect![[r"
+        status operation=Retire:DeletePod:0:retire-4
+          Ready=False Ended: the volume claim is gone
+          Retired=True WorkspaceLost: the volume claim is gone
+        event warning WorkspaceLost
+    "]],
+    );
+    check(
+        &format!(" | {replacing} | claim:lost policy secret"),
+        expect![[r"
+        status operation=Retire:DeletePod:0:retire-4
+          Ready=False Ended: the claim has lost its volume
+          Retired=True WorkspaceLost: the claim has lost its volume
+        event warning WorkspaceLost
+    "]],
+    );
+    check(
+        &format!(" | {replacing} | claim:other policy secret"),
+        expect![[r"
+        status operation=Retire:DeletePod:0:retire-4
+          Ready=False Ended: the volume claim was replaced by another one
+          Retired=True WorkspaceLost: the volume claim was replaced by another one
+        event warning WorkspaceLost
+    "]],
+    );
+    check(
+        &format!(" | {replacing} | claim:leaving policy secret"),
+        expect![[r"
+        status
+          Ready=False VolumePending: the volume claim is being deleted
+    "]],
+    );
+}
+
+#[test]
+fn a_claim_that_is_gone_before_it_was_ever_bound_is_made_anew() {
+    check(
+        " | epoch=1 op=start:claim:9:1 ready=PodPending | policy secret",
+        expect![[r"
+        create claim OneNode
+        status
+          Ready=False PodPending: the pod is being made
+        again in 291 s
+    "]],
+    );
+}
