@@ -166,6 +166,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "a case is a value")]
     fn check(line: &str, expected: Option<Half>) {
         let parsed = Half::parse(std::iter::once("mooring-executor").chain(line.split(' ')));
         assert_eq!(parsed.ok(), expected, "{line}");

@@ -94,14 +94,12 @@ impl Host {
         let link = Link::connect(connection)
             .inspect_err(|error| tracing::warn!(%error, "the runner's connection cannot be used"))
             .ok()?;
-        match tokio::time::timeout(HELLO_PATIENCE, link.capabilities()).await {
-            Ok(Ok(_)) => Some(link),
-            Ok(Err(_)) | Err(_) => {
-                tracing::warn!("a runner connected and did not say hello");
-                link.close();
-                None
-            }
+        if let Ok(Ok(_)) = tokio::time::timeout(HELLO_PATIENCE, link.capabilities()).await {
+            return Some(link);
         }
+        tracing::warn!("a runner connected and did not say hello");
+        link.close();
+        None
     }
 
     fn shut(&mut self) {

@@ -172,7 +172,7 @@ impl Files {
 /// The folder that the kubelet's link leads to, or the folder itself where there is no such link.
 fn open_moment(folder: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    match rustix::fs::openat(CWD, &folder.join(MOMENT), flags, Mode::empty()) {
+    match rustix::fs::openat(CWD, folder.join(MOMENT), flags, Mode::empty()) {
         Err(rustix::io::Errno::NOENT) => rustix::fs::openat(CWD, folder, flags, Mode::empty()),
         opened => opened,
     }

@@ -46,7 +46,7 @@ pub struct Listener {
 /// What came of one turn of the loop.
 enum Turn {
     Closed,
-    Greeted(Result<Result<Connection, Refused>, JoinError>),
+    Greeted(Box<Result<Result<Connection, Refused>, JoinError>>),
     Accepted(io::Result<TcpStream>),
     Rested,
 }
@@ -92,14 +92,16 @@ impl Listener {
         loop {
             match self.turn(&close).await {
                 Turn::Closed => return,
-                Turn::Greeted(Ok(Ok(connection))) => {
-                    if taken.send(Ok(connection)).await.is_err() {
-                        return;
+                Turn::Greeted(greeted) => match *greeted {
+                    Ok(Ok(connection)) => {
+                        if taken.send(Ok(connection)).await.is_err() {
+                            return;
+                        }
                     }
-                }
-                Turn::Greeted(Ok(Err(refused))) => self.refused.note(refused),
-                Turn::Greeted(Err(error)) if error.is_cancelled() => self.refused.note(Refused::Slow),
-                Turn::Greeted(Err(_)) => self.refused.note(Refused::Broken),
+                    Ok(Err(refused)) => self.refused.note(refused),
+                    Err(error) if error.is_cancelled() => self.refused.note(Refused::Slow),
+                    Err(_) => self.refused.note(Refused::Broken),
+                },
                 Turn::Accepted(Ok(stream)) => self.greet(stream),
                 Turn::Accepted(Err(error)) => self.survive(&error),
                 Turn::Rested => self.rest_until = None,
@@ -112,7 +114,7 @@ impl Listener {
         tokio::select! {
             biased;
             () = close.cancelled() => Turn::Closed,
-            Some(greeted) = self.handshakes.join_next() => Turn::Greeted(greeted),
+            Some(greeted) = self.handshakes.join_next() => Turn::Greeted(Box::new(greeted)),
             () = sleep_until(rest_until.unwrap_or_else(Instant::now)), if rest_until.is_some() => Turn::Rested,
             accepted = self.tcp.accept(), if rest_until.is_none() =>
                 Turn::Accepted(accepted.map(|(stream, _)| stream)),

@@ -38,6 +38,7 @@ const ALL: [Refused; 8] = [
 
 impl Refused {
     /// What a failed handshake says about the peer.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "another crate's errors, and more of them to come")]
     pub(super) fn of(error: &std::io::Error) -> Self {
         let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<Error>()) else {
             return Self::Broken;

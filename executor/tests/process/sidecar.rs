@@ -71,10 +71,10 @@ async fn a_lost_server_ends_the_runner_and_every_command() {
 async fn bind_waits_for_a_runner_that_is_about_to_come_and_says_when_none_does() {
     let ground = Ground::new();
     let mut pod = Pod::start_serve(&ground).await;
-    let refused = pod.bind(ground.bind_request(1, true)).await.expect_err("no runner");
+    let refused = pod.bind(Ground::bind_request(1, true)).await.expect_err("no runner");
     assert_eq!(code_of(&refused), ErrorCode::RunnerUnavailable);
     let mut operator = pod.workspaces();
-    let request = ground.bind_request(1, true);
+    let request = Ground::bind_request(1, true);
     let (bound, ()) = tokio::join!(operator.bind(request), async { pod.start_runner() });
     bound.expect("Bind");
 }
@@ -93,7 +93,7 @@ async fn the_socket_is_open_to_one_runner_alone() {
     assert!(pod.link.exists(), "still open");
 
     pod.start_runner();
-    pod.bind(ground.bind_request(1, true)).await.expect("Bind");
+    pod.bind(Ground::bind_request(1, true)).await.expect("Bind");
     let left: Vec<_> = std::fs::read_dir(pod.link.parent().expect("a folder"))
         .expect("a folder")
         .map(|entry| entry.expect("an entry").file_name())
@@ -122,7 +122,7 @@ async fn commands_cannot_reach_what_the_halves_share() {
 async fn what_commands_start_from_is_the_image_and_bind_and_nothing_of_the_pod() {
     let ground = Ground::new();
     let mut pod = Pod::start_unbound(&ground).await;
-    let bound = pod.bind(ground.bind_request(1, true)).await.expect("Bind");
+    let bound = pod.bind(Ground::bind_request(1, true)).await.expect("Bind");
     pod.tree_is_known(&ground);
     assert_eq!(bound.removed_variables, ["API_TOKEN"]);
     let outcome = pod.run(text("env | sort | grep -v ^_=")).await;

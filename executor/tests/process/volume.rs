@@ -22,7 +22,7 @@ async fn the_layout_is_the_volumes_and_private() {
     fs::write(ground.volume.join("foreign"), "kept").expect("a new file");
     fs::set_permissions(ground.volume.join("lost+found"), fs::Permissions::from_mode(0o700)).expect("ours");
     let mut pod = Pod::start_unbound(&ground).await;
-    let bound = pod.bind(ground.bind_request(1, true)).await.expect("Bind");
+    let bound = pod.bind(Ground::bind_request(1, true)).await.expect("Bind");
     let workspace = bound.workspace.expect("a workspace");
     let place = ground.volume.join("w").join(&workspace.workspace_id);
     assert_eq!(workspace.root, place.join("tree").to_str().expect("UTF-8"));
@@ -32,7 +32,7 @@ async fn the_layout_is_the_volumes_and_private() {
         assert_eq!(folder.metadata().expect("made").mode() & 0o7777, 0o700, "{}", folder.display());
     }
     let identity = fs::read_to_string(ground.volume.join(".mooring/identity")).expect("written");
-    assert!(identity.contains(&workspace.workspace_id) && identity.contains(&ground.environment().revision));
+    assert!(identity.contains(&workspace.workspace_id) && identity.contains(&Ground::environment().revision));
     assert_eq!(fs::read_to_string(ground.volume.join("foreign")).expect("left alone"), "kept");
     let mut names: Vec<_> = fs::read_dir(&ground.volume)
         .expect("the volume")
@@ -82,25 +82,25 @@ async fn a_bind_out_of_bounds_writes_nothing() {
         ("a volume that must not be empty", |r| r.may_be_new = false, ErrorCode::EmptyWorkspace),
     ];
     for (case, change, code) in cases {
-        let mut request = ground.bind_request(1, true);
+        let mut request = Ground::bind_request(1, true);
         change(&mut request);
         assert_eq!(code_of(&refused(&mut pod, request).await), code, "{case}");
         assert_eq!(fs::read_dir(&ground.volume).expect("the volume").count(), 0, "{case}");
     }
-    pod.bind(ground.bind_request(1, true)).await.expect("still unbound");
+    pod.bind(Ground::bind_request(1, true)).await.expect("still unbound");
 }
 
 #[tokio::test]
 async fn bind_again_answers_the_same_though_the_volume_is_not_new_any_more() {
     let ground = Ground::new();
     let mut pod = Pod::start_unbound(&ground).await;
-    let first = pod.bind(ground.bind_request(1, true)).await.expect("Bind");
-    assert_eq!(pod.bind(ground.bind_request(1, true)).await.expect("again"), first);
-    assert_eq!(pod.bind(ground.bind_request(1, false)).await.expect("acknowledged"), first);
-    let mut other = ground.bind_request(1, false);
+    let first = pod.bind(Ground::bind_request(1, true)).await.expect("Bind");
+    assert_eq!(pod.bind(Ground::bind_request(1, true)).await.expect("again"), first);
+    assert_eq!(pod.bind(Ground::bind_request(1, false)).await.expect("acknowledged"), first);
+    let mut other = Ground::bind_request(1, false);
     other.variables.clear();
     assert_eq!(code_of(&refused(&mut pod, other).await), ErrorCode::OperationConflict);
-    assert_eq!(code_of(&refused(&mut pod, ground.bind_request(2, false)).await), ErrorCode::StaleEpoch);
+    assert_eq!(code_of(&refused(&mut pod, Ground::bind_request(2, false)).await), ErrorCode::StaleEpoch);
 }
 
 #[tokio::test]
@@ -110,35 +110,35 @@ async fn a_volume_keeps_its_identity_its_files_and_its_highest_epoch() {
     pod.run(text("echo kept > file")).await;
     let workspace_id = pod.workspace_id.clone();
     let mut second = Pod::start_unbound(&ground).await;
-    let held = refused(&mut second, ground.bind_request(2, false)).await;
+    let held = refused(&mut second, Ground::bind_request(2, false)).await;
     assert_eq!(code_of(&held), ErrorCode::Busy, "the first one still has it");
     drop(pod);
 
     for (epoch, may_be_new) in [(1, false), (1, true)] {
-        let stale = refused(&mut second, ground.bind_request(epoch, may_be_new)).await;
+        let stale = refused(&mut second, Ground::bind_request(epoch, may_be_new)).await;
         let detail = detail_of(&stale).expect("a detail");
         assert_eq!(detail.code(), ErrorCode::StaleEpoch, "of another process");
         assert_eq!((detail.fields["have"].as_str(), detail.fields["current"].as_str()), ("1", "1"));
     }
     for change in [(|r| r.environment.as_mut().expect("one").revision = "f".repeat(32)) as Change, |r| {
-        r.environment.as_mut().expect("one").id = "team-a/other/1".to_owned()
+        r.environment.as_mut().expect("one").id = "team-a/other/1".to_owned();
     }] {
-        let mut request = ground.bind_request(9, true);
+        let mut request = Ground::bind_request(9, true);
         change(&mut request);
         assert_eq!(code_of(&refused(&mut second, request).await), ErrorCode::WrongEnvironment);
     }
     // Refusals raise nothing: 2 is still the next.
-    second.bind(ground.bind_request(2, false)).await.expect("the next epoch");
+    second.bind(Ground::bind_request(2, false)).await.expect("the next epoch");
     second.tree_is_known(&ground);
     assert_eq!(second.workspace_id, workspace_id);
     assert_eq!(second.run(text("cat file")).await.stdout_text(), "kept\n");
     drop(second);
 
     let mut third = Pod::start_unbound(&ground).await;
-    third.bind(ground.bind_request(7, false)).await.expect("epochs may be left out");
+    third.bind(Ground::bind_request(7, false)).await.expect("epochs may be left out");
     drop(third);
     let mut fourth = Pod::start_unbound(&ground).await;
-    assert_eq!(code_of(&refused(&mut fourth, ground.bind_request(6, false)).await), ErrorCode::StaleEpoch);
+    assert_eq!(code_of(&refused(&mut fourth, Ground::bind_request(6, false)).await), ErrorCode::StaleEpoch);
 }
 
 #[tokio::test]
@@ -149,15 +149,15 @@ async fn a_volume_that_lost_its_content_is_told_and_not_filled_again() {
     drop(pod);
     fs::remove_dir_all(ground.volume.join("w").join(&workspace_id).join("tree")).expect("removed");
     let mut pod = Pod::start_unbound(&ground).await;
-    assert_eq!(code_of(&refused(&mut pod, ground.bind_request(2, false)).await), ErrorCode::EmptyWorkspace);
+    assert_eq!(code_of(&refused(&mut pod, Ground::bind_request(2, false)).await), ErrorCode::EmptyWorkspace);
     fs::remove_file(ground.volume.join(".mooring/identity")).expect("removed");
-    assert_eq!(code_of(&refused(&mut pod, ground.bind_request(3, false)).await), ErrorCode::EmptyWorkspace);
+    assert_eq!(code_of(&refused(&mut pod, Ground::bind_request(3, false)).await), ErrorCode::EmptyWorkspace);
     fs::remove_dir_all(ground.volume.join(".mooring")).expect("removed");
     fs::remove_dir_all(ground.volume.join("w")).expect("removed");
-    assert_eq!(code_of(&refused(&mut pod, ground.bind_request(3, false)).await), ErrorCode::EmptyWorkspace);
+    assert_eq!(code_of(&refused(&mut pod, Ground::bind_request(3, false)).await), ErrorCode::EmptyWorkspace);
     assert_eq!(fs::read_dir(&ground.volume).expect("the volume").count(), 0, "nothing was made");
     // Whoever says that it may be new gets a new one.
-    pod.bind(ground.bind_request(3, true)).await.expect("Bind");
+    pod.bind(Ground::bind_request(3, true)).await.expect("Bind");
     assert_ne!(pod.workspace_id, workspace_id);
 }
 
@@ -170,7 +170,7 @@ async fn a_bind_that_was_never_acknowledged_is_finished_by_the_next_process() {
     // As a crash between the identity and the folders leaves it.
     fs::remove_dir_all(ground.volume.join("w")).expect("removed");
     let mut pod = Pod::start_unbound(&ground).await;
-    pod.bind(ground.bind_request(2, true)).await.expect("Bind");
+    pod.bind(Ground::bind_request(2, true)).await.expect("Bind");
     assert_eq!(pod.workspace_id, workspace_id);
 }
 
@@ -185,7 +185,7 @@ async fn damaged_records_let_nobody_in() {
         drop(pod);
         fs::write(ground.volume.join(".mooring").join(name), "x\n").expect("a file");
         let mut pod = Pod::start_unbound(&ground).await;
-        let damaged = refused(&mut pod, ground.bind_request(2, false)).await;
+        let damaged = refused(&mut pod, Ground::bind_request(2, false)).await;
         assert_eq!(code_of(&damaged), ErrorCode::Internal, "{name}");
     }
 }
@@ -201,7 +201,7 @@ async fn an_overtaken_lease_stays_overtaken_across_pods() {
     pod.start_command(start(&pod, "a", 7)).await.expect("the first");
     drop(pod);
     let mut pod = Pod::start_unbound(&ground).await;
-    pod.bind(ground.bind_request(2, false)).await.expect("Bind");
+    pod.bind(Ground::bind_request(2, false)).await.expect("Bind");
     let stale = pod.start_command(start(&pod, "b", 6)).await.expect_err("overtaken");
     assert_eq!(code_of(&stale), ErrorCode::StaleLease);
     pod.start_command(start(&pod, "c", 7)).await.expect("still the highest");
@@ -254,7 +254,7 @@ async fn a_full_volume_still_takes_the_executors_own_state() {
     assert_eq!(reserve.metadata().expect("made again").len(), 1 << 20);
     drop(pod);
     let mut pod = Pod::start_unbound(&ground).await;
-    pod.bind(ground.bind_request(2, false)).await.expect("Bind");
+    pod.bind(Ground::bind_request(2, false)).await.expect("Bind");
     let stale = StartRequest {
         context: Some(RequestContext { actor: Some(lease("s", 5)), ..pod.context_of("late") }),
         ..text("true")
