@@ -43,7 +43,7 @@ use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 pub use component::Component;
-pub use image::{BUSYBOX, PAUSE};
+pub use image::{BUSYBOX, PAUSE, build_images};
 use network::Ranges;
 pub use process::State;
 pub use programs::build;
@@ -165,10 +165,10 @@ impl Cluster {
         image::load(&self.folder, &self.record, archive).await
     }
 
-    /// Builds the images of our programs where something in them has changed and loads them: `operator`, `environment`.
+    /// Loads the images of our programs, `operator` and `environment`, and builds those in which something has changed.
     ///
     /// # Errors
-    /// When a program is not built, or buildah or containerd fail.
+    /// As [`build_images`], and when containerd fails.
     pub async fn load_built(&self) -> anyhow::Result<()> {
         image::load_built(&self.folder, &self.record).await
     }

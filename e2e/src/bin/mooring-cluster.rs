@@ -1,7 +1,7 @@
 //! A real Kubernetes on this machine for tests and for trying things; see `e2e/cluster/README.md`.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -22,8 +22,13 @@ struct Args {
 enum Task {
     /// Builds the programs of the cluster that are missing in the cache folder, and prints their folder.
     Build,
-    /// Starts a run and prints the path of its kubeconfig.
-    Up,
+    /// Starts a run, loads our images of this moment into it and prints the path of its kubeconfig. One that is up already gets
+    /// the images alone.
+    Up {
+        /// Without our images.
+        #[arg(long)]
+        bare: bool,
+    },
     /// Ends a run whatever state it is in; its logs stay.
     Down {
         /// Succeed when there is no such run.
@@ -50,8 +55,6 @@ enum Task {
         /// The archive.
         archive: PathBuf,
     },
-    /// Builds the images of our programs where something in them has changed, and loads them.
-    Images,
     /// Provides the volumes of a run; started by `up`.
     #[command(hide = true)]
     Volumes,
@@ -74,7 +77,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout();
     match args.task {
         Task::Build => writeln!(out, "{}", cluster::build().await?.display())?,
-        Task::Up => writeln!(out, "{}", cluster::up(&folder).await?.kubeconfig().display())?,
+        Task::Up { bare } => writeln!(out, "{}", up(&folder, bare).await?.kubeconfig().display())?,
         Task::Down { if_any: true } if !folder.exists() => {}
         Task::Down { .. } => cluster::down(&folder).await?,
         Task::Status => return status(&Cluster::open(&folder)?),
@@ -86,10 +89,23 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
                 writeln!(out, "{reference}")?;
             }
         }
-        Task::Images => Cluster::open(&folder)?.load_built().await?,
         Task::Volumes => cluster::provision(&folder).await?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Images are built while the cluster starts, which mostly waits; programs before, since that takes all there is.
+async fn up(folder: &Path, bare: bool) -> anyhow::Result<Cluster> {
+    if bare {
+        return cluster::up(folder).await;
+    }
+    cluster::build().await?;
+    // Not cut short by each other: half a cluster is harder to understand than a late error.
+    let (cluster, images) = tokio::join!(cluster::up(folder), cluster::build_images());
+    let cluster = cluster?;
+    images?;
+    cluster.load_built().await?;
+    Ok(cluster)
 }
 
 fn status(cluster: &Cluster) -> anyhow::Result<ExitCode> {

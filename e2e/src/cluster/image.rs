@@ -38,6 +38,14 @@ pub(super) async fn load_small(folder: &RunFolder, record: &Record) -> anyhow::R
     load_made(folder, record, small::make(&record.bin).await?).await
 }
 
+/// Builds the images of our programs in which something has changed since the last time, into the cache folder.
+///
+/// # Errors
+/// When a program is not built, or buildah or mmdebstrap fail.
+pub async fn build_images() -> anyhow::Result<()> {
+    built::make().await.map(drop)
+}
+
 /// The images of our programs, in the run's containerd; one that is there already is not loaded again.
 pub(super) async fn load_built(folder: &RunFolder, record: &Record) -> anyhow::Result<()> {
     load_made(folder, record, built::make().await?).await

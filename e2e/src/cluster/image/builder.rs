@@ -29,10 +29,15 @@ impl Builder {
         Ok(self.names().await?.iter().any(|name| name == reference))
     }
 
-    /// Takes every name of the image `repository` away, and the layers that only they held.
-    pub(super) async fn forget(&self, repository: &str) -> anyhow::Result<()> {
+    /// Takes every other name of the same image away than `reference`, and the layers that only they held.
+    ///
+    /// After the new one is built, not before: unnamed layers that both stand on go with the last image above them.
+    pub(super) async fn forget_others(&self, reference: &str) -> anyhow::Result<()> {
+        let (repository, _) = reference.rsplit_once(':').context("a reference has a tag")?;
         for name in self.names().await? {
-            if name.strip_prefix(repository).is_some_and(|rest| rest.starts_with(':')) {
+            let is_other =
+                name.strip_prefix(repository).is_some_and(|rest| rest.starts_with(':')) && name != reference;
+            if is_other {
                 self.run(["rmi", &name]).await?;
             }
         }

@@ -18,6 +18,15 @@ use crate::fixture::{await_condition, binary};
 const DEBIAN: &str = "bookworm";
 /// What the base holds beyond the smallest system.
 const BASE_PACKAGES: &str = "ca-certificates";
+/// What a container has no use for, as in Debian's own small images; licences stay.
+const LEFT_OUT: &[&str] = &[
+    "path-exclude=/usr/share/doc/*",
+    "path-exclude=/usr/share/info/*",
+    "path-exclude=/usr/share/lintian/*",
+    "path-exclude=/usr/share/locale/*",
+    "path-exclude=/usr/share/man/*",
+    "path-include=/usr/share/doc/*/copyright",
+];
 /// While another process builds images.
 const LOCK_DEADLINE: std::time::Duration = std::time::Duration::from_mins(30);
 /// Archives of one image that are kept, so that going back and forth between two states builds nothing.
@@ -93,15 +102,18 @@ impl Recipe {
         if self.has_go {
             arguments.push(("GO", go.image(&builder).await?));
         }
-        // The layer of the last build's program goes with the last build's name.
-        builder.forget(&format!("mooring.test/{}", self.name)).await?;
         builder.build(dockerfile, context.path(), &arguments, reference).await?;
-        builder.save(reference, archive).await
+        builder.save(reference, archive).await?;
+        let used = arguments.iter().map(|(_, image)| image.as_str()).chain([reference]);
+        for reference in used {
+            builder.forget_others(reference).await?;
+        }
+        Ok(())
     }
 }
 
 fn base_tag() -> String {
-    digest::short(format!("{DEBIAN} {BASE_PACKAGES}").as_bytes())
+    digest::short(format!("{DEBIAN} {BASE_PACKAGES} {}", LEFT_OUT.join(" ")).as_bytes())
 }
 
 /// A small Debian from its packages, as an image.
@@ -114,7 +126,9 @@ async fn base(builder: &Builder, folder: &Path) -> anyhow::Result<String> {
             let unfinished = folder.join("debian-unfinished.tar");
             let include = format!("--include={BASE_PACKAGES}");
             let mut command = Command::new("mmdebstrap");
-            command.args(["--quiet", "--variant=minbase", &include, DEBIAN]).arg(&unfinished);
+            command.args(["--quiet", "--variant=minbase", &include]);
+            command.args(LEFT_OUT.iter().map(|option| format!("--dpkgopt={option}")));
+            command.arg(DEBIAN).arg(&unfinished);
             finish(&mut command, STEP_DEADLINE).await?;
             std::fs::rename(&unfinished, &archive).context("keep the base")?;
         }
