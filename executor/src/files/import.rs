@@ -71,7 +71,8 @@ impl Files {
         Ok(Import { files: self.clone(), unpacking: Box::new(unpacking) })
     }
 
-    /// Gives what was unpacked its place in the tree: all of it, or nothing after an error.
+    /// Gives what was unpacked its place in the tree: all of it, or nothing after an error. What was replaced is removed from the
+    /// stage folder soon after.
     ///
     /// Directories that are there stay and are added to. A file or link that is there is replaced by one of its kind, read
     /// before or not: for whoever read it, it has changed. One Import at a time for each workspace.
@@ -88,7 +89,11 @@ impl Files {
             let _turn = (turn, permit);
             let Unpacking { tree, place, imported, .. } = *unpacked.0;
             let switched = Switch::new(&inner.lanes, &place, &tree).run();
-            tree.remove();
+            match switched {
+                // What was replaced is in the folder now; nobody waits for its end.
+                Ok(()) => tree.release(),
+                Err(_) => tree.remove(),
+            }
             switched.map(|()| imported)
         });
         switching.await.unwrap_or(Err(ImportError::File(FileError::Internal)))

@@ -110,7 +110,7 @@ async fn frames_of_any_size_make_the_same_tree() {
     }
     let (empty, _) = export(&executor, "by-700/d").await.expect("exported");
     assert_eq!(empty.len() % 512, 0);
-    assert_eq!(in_stage(&executor), 0);
+    assert_eq!(in_stage(&executor), 0, "nothing was replaced");
 }
 
 #[tokio::test]

@@ -205,7 +205,8 @@ impl Unpacking {
         made.map_err(|errno| self.refused(path, errno))
     }
 
-    /// A new name for a file that this archive brought. The staged folder is ours alone, so what was looked at is what is linked.
+    /// A new name for a file that this archive brought. Whatever is put in its place after the look is linked itself, at worst: no
+    /// link is followed.
     fn hard_link(&mut self, path: &[u8], target: &[u8]) -> Result<(), ImportError> {
         self.count_file()?;
         let full_target = self.full(target)?;

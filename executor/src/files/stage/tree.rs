@@ -14,8 +14,8 @@ use crate::root::Root;
 /// Nobody else enters it.
 const FOLDER_MODE: Mode = Mode::from_raw_mode(0o700);
 
-/// A folder for a tree on its way, on the mount of the directory that it is for. Dropped, it is removed with all that is in
-/// it: at once by [`StagedTree::remove`], otherwise on a thread of its own.
+/// A folder for a tree on its way, on the mount of the directory that it is for. Dropped, it is removed with all that is in it, on
+/// a thread of its own; [`StagedTree::remove`] waits for that.
 #[derive(Debug)]
 pub(in crate::files) struct StagedTree {
     /// The folder, for resolving beneath it.
@@ -72,6 +72,16 @@ impl StagedTree {
     pub(in crate::files) fn sync(&self, path: &WorkspacePath) -> Result<(), FileError> {
         rustix::io::retry_on_intr(|| rustix::fs::syncfs(&self.folder))
             .map_err(|errno| FileError::system(path, errno))
+    }
+
+    /// Lets go of the folder when what it was for is done: an empty one is removed at once, what is left in another one later.
+    pub(in crate::files) fn release(mut self) {
+        let is_gone = self.remains.as_ref().is_some_and(|remains| {
+            rustix::fs::unlinkat(&remains.parent, &remains.name, AtFlags::REMOVEDIR).is_ok()
+        });
+        if is_gone {
+            self.remains = None;
+        }
     }
 
     /// Removes the folder and all that is left in it.

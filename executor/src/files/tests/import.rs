@@ -88,6 +88,17 @@ impl Fixture {
         Ok((archive, end.report))
     }
 
+    /// Waits until what an Import replaced is gone too.
+    async fn becomes_clean(&self) {
+        let deadline = std::time::Instant::now() + Duration::from_mins(1);
+        let stage = self.outside.path().join("stage");
+        while fs::read_dir(&stage).expect("the stage").count() > 0 {
+            assert!(std::time::Instant::now() < deadline, "the stage is never emptied");
+            tokio::task::yield_now().await;
+        }
+        self.check_clean();
+    }
+
     fn picture(&self) -> BTreeMap<Vec<u8>, Found> {
         picture(&self.tree)
     }

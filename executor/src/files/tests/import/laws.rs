@@ -85,7 +85,7 @@ proptest! {
             // And once more over itself.
             other.import(&archive).await.expect("imported");
             prop_assert_eq!(other.picture(), one.picture());
-            other.check_clean();
+            other.becomes_clean().await;
             Ok(())
         })?;
     }
@@ -112,7 +112,7 @@ proptest! {
             if ws.import(&archive).await.is_err() {
                 prop_assert_eq!(ws.picture(), before);
             }
-            ws.check_clean();
+            ws.becomes_clean().await;
             // Nothing in the tree leads out that did not before.
             for (path, found) in ws.picture() {
                 let depth = path.split(|byte| *byte == b'/').count() - 1;

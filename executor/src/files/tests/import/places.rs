@@ -16,7 +16,7 @@ async fn a_second_import_replaces_files_and_keeps_the_rest() {
     assert_eq!((ws.on_disk("l"), ws.on_disk("d/e/new")), (b"kept".to_vec(), b"new".to_vec()));
     assert_eq!(fs::metadata(ws.tree.join("d")).expect("d").permissions().mode() & 0o777, 0o750);
     ws.import(&archive).await.expect("as often as one likes");
-    ws.check_clean();
+    ws.becomes_clean().await;
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn kinds_never_change_and_no_link_of_the_tree_is_followed() {
         let error = ws.import(&archive).await.expect_err("another kind");
         assert_eq!(error.code(), ErrorCode::AlreadyExists, "{error}");
         assert_eq!(ws.picture(), before, "{error}");
-        ws.check_clean();
+        ws.becomes_clean().await;
     }
     for folder in ["file", "file/x"] {
         assert_eq!(refused(ws.import_at(folder, &with(Sample::new())).await), ErrorCode::NotFound);
@@ -91,11 +91,11 @@ async fn an_error_on_the_way_takes_everything_back() {
         .end();
     assert_eq!(refused(ws.import(&archive).await), ErrorCode::Unsupported);
     assert_eq!(ws.picture(), before);
-    ws.check_clean();
+    ws.becomes_clean().await;
     // Into the mount itself it goes, past the stage folder.
     ws.import_at("mnt", &archive).await.expect("imported");
     assert_eq!(ws.on_disk("mnt/mnt/deep/f"), b"new");
-    ws.check_clean();
+    ws.becomes_clean().await;
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn a_stage_on_another_device_leaves_nothing_in_the_tree() {
         refused(ws.import_at("d", &Sample::new().file("x/../f", "").end()).await),
         ErrorCode::PathEscapes
     );
-    ws.check_clean();
+    ws.becomes_clean().await;
 }
 
 #[tokio::test]
@@ -149,11 +149,11 @@ async fn a_tree_of_any_depth_is_brought_in_merged_and_packed() {
     let (packed, report) = ws.pack("").await.expect("packed");
     assert_eq!((report.files, report.skipped_total), (1, 0));
     assert!(packed.windows(3).any(|bytes| bytes == b"new"));
-    ws.check_clean();
+    ws.becomes_clean().await;
     fs::rename(ws.tree.join("d"), ws.outside.path().join("stage/d")).expect("moved");
     let stage = fs::File::open(ws.outside.path().join("stage")).expect("the stage");
     drop(Stage::open(&stage, ws.files.root()).expect("emptied"));
-    ws.check_clean();
+    ws.becomes_clean().await;
 }
 
 #[tokio::test]
@@ -181,7 +181,7 @@ async fn imports_and_writes_to_one_file_never_mix() {
     tokio::join!(imports, writes);
     let last = String::from_utf8(ws.on_disk("f")).expect("text");
     assert!(last.starts_with("import ") || last.starts_with("write "), "{last}");
-    ws.check_clean();
+    ws.becomes_clean().await;
 }
 
 #[test]
