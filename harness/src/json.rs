@@ -6,12 +6,12 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// Parses `text` as exactly one JSON value without duplicate keys. Nesting beyond 128 levels is an error of the parser.
+/// Parses `text`, UTF-8, as exactly one JSON value without duplicate keys. Nesting beyond 128 levels is an error of the parser.
 ///
 /// # Errors
 /// The parser's error: its text names line, column and what was wrong, and of the input at most a key.
-pub(crate) fn parse_strict(text: &str) -> Result<Value, serde_json::Error> {
-    serde_json::from_str::<Strict>(text).map(|strict| strict.0)
+pub(crate) fn parse_strict(text: impl AsRef<[u8]>) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice::<Strict>(text.as_ref()).map(|strict| strict.0)
 }
 
 /// Whether `text` is one JSON object without duplicate keys.
@@ -110,7 +110,8 @@ mod tests {
         {
             assert!(parse_strict(text).is_err(), "{text}");
         }
-        assert!(parse_strict(&"[".repeat(100_000)).is_err());
+        assert!(parse_strict("[".repeat(100_000)).is_err());
+        assert!(parse_strict(b"\"\xff\"").is_err());
     }
 
     proptest! {

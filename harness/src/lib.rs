@@ -18,6 +18,7 @@ pub mod agent;
 pub mod args;
 pub mod environment;
 pub mod http;
+mod json;
 pub mod key;
 pub mod model;
 pub mod run;

@@ -15,7 +15,6 @@ mod catalogue;
 mod command;
 mod fence;
 mod files;
-mod json;
 mod perform;
 mod refusal;
 mod text;
@@ -25,5 +24,4 @@ pub use call::{
 };
 pub use capture::Printed;
 pub use catalogue::{TOOLS, catalogue, has};
-pub(crate) use json::is_object;
 pub use perform::{Performed, Scene, perform};

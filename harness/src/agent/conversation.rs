@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::json::is_object;
 use crate::model::{ChatMessage, HistoryCall};
 use crate::session::{Item, Origin, RunId, StoredItem, ToolCall};
-use crate::tools::is_object;
 
 /// Results and arguments below this many bytes are never left out: nothing would be won.
 const SMALL: usize = 400;

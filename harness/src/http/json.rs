@@ -1,16 +1,14 @@
 //! Request bodies: JSON objects, read strictly, whatever their Content-Type.
 
-use std::fmt;
 use std::ops::RangeInclusive;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
-use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
+use crate::json::parse_strict;
 
 /// Bytes of a request body.
 pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -55,8 +53,7 @@ impl Fields {
         if body.is_empty() {
             return Ok(Self { prefix: String::new(), map: Map::new() });
         }
-        let Strict(value) =
-            serde_json::from_slice(body).map_err(|error| bad(format!("the body is not JSON: {error}")))?;
+        let value = parse_strict(body).map_err(|error| bad(format!("the body is not JSON: {error}")))?;
         match value {
             Value::Object(map) => Ok(Self { prefix: String::new(), map }),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
@@ -126,68 +123,5 @@ impl Fields {
 
     fn wrong(&self, name: &str, wrong: &str) -> ApiError {
         ApiError::field(&format!("{}{name}", self.prefix), wrong)
-    }
-}
-
-/// A JSON value in which no object names a key twice: of two, some reader would take the other one.
-struct Strict(Value);
-
-impl<'de> Deserialize<'de> for Strict {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StrictVisitor).map(Self)
-    }
-}
-
-struct StrictVisitor;
-
-impl<'de> Visitor<'de> for StrictVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(Strict(item)) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(Value::Array(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut map = Map::new();
-        while let Some(key) = entries.next_key::<String>()? {
-            if map.contains_key(&key) {
-                return Err(A::Error::custom(format_args!("duplicate field {key:?}")));
-            }
-            let Strict(value) = entries.next_value()?;
-            map.insert(key, value);
-        }
-        Ok(Value::Object(map))
     }
 }

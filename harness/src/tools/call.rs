@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::catalogue::has;
-use super::json::parse_strict;
+use crate::json::parse_strict;
 use crate::session::Profile;
 
 /// The longest name that is shown back.
