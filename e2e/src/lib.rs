@@ -12,6 +12,7 @@ pub mod cluster;
 pub mod demo;
 pub mod fixture;
 pub mod model;
+pub mod program;
 pub mod script;
 
 /// Makes `ring` the process's crypto provider; reqwest's client wants one even for plain HTTP. Safe to repeat.

@@ -4,9 +4,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Parser;
 use mooring_e2e::bench;
+use mooring_e2e::program::{self, beside_build};
 
 /// Every row is ours beside a reference taken in the same run; rows that lose are shown like the others.
 #[derive(Parser)]
@@ -19,18 +19,11 @@ struct Args {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(Args::parse()).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(cause) => {
-            // Nothing can be done about a standard error that is closed.
-            let _ = writeln!(std::io::stderr(), "bench: {cause:#}");
-            ExitCode::FAILURE
-        }
-    }
+    program::end("bench", run(Args::parse()).await)
 }
 
 async fn run(args: Args) -> anyhow::Result<()> {
-    let folder = args.folder.map_or_else(beside_build, Ok)?;
+    let folder = args.folder.map_or_else(|| beside_build("bench"), Ok)?;
     let mut out = std::io::stdout();
     let build =
         if cfg!(debug_assertions) { "debug build: times are of unoptimised code" } else { "release build" };
@@ -41,11 +34,4 @@ async fn run(args: Args) -> anyhow::Result<()> {
     bench::write_json(&rows, &path)?;
     writeln!(out, "written: {}", path.display())?;
     Ok(())
-}
-
-/// `target/bench` when this program is `target/release/mooring-bench`.
-fn beside_build() -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe().context("the path of this program")?;
-    let target = own.parent().and_then(|profile| profile.parent()).context("the target folder")?;
-    Ok(target.join("bench"))
 }
