@@ -1,6 +1,7 @@
 //! Two containers: either half is lost, and what the other makes of it.
 
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use mooring_proto::detail_of;
@@ -173,11 +174,14 @@ async fn a_runner_that_waits_for_its_server_ends_with_sigterm() {
         await_condition("the runner is there", || child().is_some()).await;
         runner = child().expect("was there");
     }
-    // Signals are blocked before it begins to wait.
+    // Signals are blocked before it begins to wait; unshare(1) blocks this one too, for a moment before it becomes the runner.
     let blocks = || {
+        let is_runner =
+            std::fs::read_link(format!("/proc/{runner}/exe")).is_ok_and(|exe| exe == Path::new(binary));
         let status = std::fs::read_to_string(format!("/proc/{runner}/status")).unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
-        mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & (1 << 14) != 0))
+        let blocked = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        is_runner && blocked.is_some_and(|mask| mask & (1 << 14) != 0)
     };
     await_condition("it waits", blocks).await;
     terminate(runner);
