@@ -32,7 +32,11 @@ type Outcome<T> = Result<T, FileError>;
 
 impl Fixture {
     fn new() -> Self {
-        let outside = tempfile::tempdir().expect("a folder");
+        Self::within(tempfile::tempdir().expect("a folder"))
+    }
+
+    /// Tree and stage both in `outside`.
+    fn within(outside: TempDir) -> Self {
         let stage = outside.path().join("stage");
         fs::create_dir(&stage).expect("a folder");
         Self::with_stage(outside, &stage)

@@ -63,9 +63,7 @@ async fn a_mount_inside_the_tree_is_written_but_neither_moved_across_nor_removed
 async fn a_full_device_keeps_the_old_bytes_and_no_temporary() {
     let outside = tempfile::tempdir().expect("a folder");
     let Some(_mount) = Mount::new(outside.path(), "1m") else { return };
-    let stage = outside.path().join("stage");
-    fs::create_dir(&stage).expect("a folder");
-    let ws = Fixture::with_stage(outside, &stage);
+    let ws = Fixture::within(outside);
     ws.put("f", "old");
     ws.read("f").await.expect("read");
     assert_eq!(code(ws.write("f", vec![b'x'; 2 << 20]).await), ErrorCode::NoSpace);
@@ -81,9 +79,7 @@ async fn a_full_device_keeps_the_old_bytes_and_no_temporary() {
 async fn a_device_that_turns_read_only_is_said_and_still_read() {
     let outside = tempfile::tempdir().expect("a folder");
     let Some(mount) = Mount::new(outside.path(), "1m") else { return };
-    let stage = outside.path().join("stage");
-    fs::create_dir(&stage).expect("a folder");
-    let ws = Fixture::with_stage(outside, &stage);
+    let ws = Fixture::within(outside);
     ws.put("f", "old");
     ws.read("f").await.expect("read");
     let remounted = Command::new("mount").args(["-o", "remount,ro"]).arg(&mount.0).status();

@@ -93,9 +93,7 @@ async fn a_budget_that_is_exceeded_leaves_nothing() {
 async fn a_full_device_is_said_and_nothing_is_left() {
     let outside = tempfile::tempdir().expect("a folder");
     let Some(_mount) = Mount::new(outside.path(), "1m") else { return };
-    let stage = outside.path().join("stage");
-    fs::create_dir(&stage).expect("a folder");
-    let ws = Fixture::with_stage(outside, &stage);
+    let ws = Fixture::within(outside);
     ws.put("f", "old");
     let archive = Sample::new().file("f", "new").file("g", vec![b'x'; 2 << 20]).end();
     assert_eq!(refused(ws.import(&archive).await), ErrorCode::NoSpace);
