@@ -26,6 +26,7 @@ pub use variables::{Variable, Variables};
 pub use workspace::{Workspace, WorkspaceId};
 
 use crate::operation::{ArgumentsDigest, OperationId};
+use crate::telemetry::Tally;
 
 /// The executor's one environment, empty until it is bound.
 #[derive(Debug)]
@@ -36,6 +37,8 @@ pub struct Environment {
     binding: Mutex<()>,
     draining: AtomicBool,
     tasks: TaskTracker,
+    /// Calls that were meant for another environment.
+    misdirected: Tally,
 }
 
 /// What a call wants to do.
@@ -107,6 +110,7 @@ impl Environment {
             binding: Mutex::const_new(()),
             draining: AtomicBool::new(false),
             tasks: TaskTracker::new(),
+            misdirected: Tally::default(),
         })
     }
 
@@ -146,10 +150,8 @@ impl Environment {
     /// [`EnterError::Draining`] and [`EnterError::Lease`].
     pub async fn enter(&self, context: Option<&RequestContext>, access: Access) -> Result<Call, EnterError> {
         let context = context.ok_or(EnterError::Malformed("absent"))?;
-        let bound = self.bound().ok_or(EnterError::WrongEnvironment)?;
-        if !bound.identity.is(context.environment.as_ref()) {
-            return Err(EnterError::WrongEnvironment);
-        }
+        let bound = self.bound().filter(|bound| bound.identity.is(context.environment.as_ref()));
+        let bound = bound.ok_or_else(|| self.misdirected())?;
         if context.epoch != bound.epoch.get() {
             return Err(EnterError::StaleEpoch { have: context.epoch, current: bound.epoch.get() });
         }
@@ -170,6 +172,13 @@ impl Environment {
             }
         };
         Ok(Call { bound: Arc::clone(bound), workspace, actor, operation_id })
+    }
+
+    fn misdirected(&self) -> EnterError {
+        if let Some(count) = self.misdirected.note() {
+            tracing::warn!(count, "calls for an environment that is not here were refused");
+        }
+        EnterError::WrongEnvironment
     }
 }
 

@@ -4,6 +4,7 @@ mod call;
 mod command_service;
 mod connection;
 mod file_service;
+mod quota;
 mod role;
 mod status;
 mod workspace_service;

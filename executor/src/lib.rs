@@ -1,15 +1,17 @@
 //! Files and commands of one environment.
 //!
 //! ```text
-//!   main ─▶ args ─▶ run ─┬─ serve ─────────────────────────────────────────────┐      ┌─ run ──────────────┐
-//!                        │   inherited socket ─▶ grpc ─▶ environment::enter     │      │                    │
-//!                        │                        │         │ exact identity,   │ link │  runner            │
-//!                        │                        │         │ epoch, lease      │◀────▶│   one supervisor   │
-//!                        │                        │         ▼                   │ fds  │   per command      │
-//!                        │                        │      operation (once per id)│      │                    │
-//!                        │                        ├─▶ files ─▶ root (openat2)   │      │                    │
-//!                        │                        └─▶ commands ─▶ scrub ─▶ Link │      │                    │
-//!                        └─────────────────────────────────────────────────────-┘      └────────────────────┘
+//!   main ─▶ args ─▶ run ─┬─ serve ────────────────────────────────────────────┐      ┌─ run ─────────────┐
+//!                        │  inherited socket (local)   tls::Listener (pod)    │      │                   │
+//!                        │              └─────────┬───────────┘               │      │                   │
+//!                        │                  grpc::Roles, by caller            │      │                   │
+//!                        │                        ▼                           │ link │  runner           │
+//!                        │  environment::enter: identity, epoch, lease        │◀────▶│   one supervisor  │
+//!                        │                        ▼                           │ fds  │   per command     │
+//!                        │              operation (once per id)               │      │                   │
+//!                        ├─▶ files ─▶ root (openat2)                          │      │                   │
+//!                        ├─▶ commands ─▶ scrub ─▶ runner::LinkSlot ─▶ Link    │      │                   │
+//!                        └────────────────────────────────────────────────────┘      └───────────────────┘
 //! ```
 //!
 //! Two processes of one binary. The serving half holds the environment and never runs what an agent wrote; the running half

@@ -7,6 +7,9 @@
 //!   ◀── started, ended, gone ─────┘                           └─ ends the whole tree and proves it
 //! ```
 //!
+//! Locally both ends of the link are inherited. In a pod the serving half makes a socket (`Host`), a runner connects once
+//! (`dial`), and when it is lost the next one takes its place in the `LinkSlot`; what it ran ends with it.
+//!
 //! Whoever dies, nothing it started survives: a supervisor ends its tree when the runner's end of its socket closes, the
 //! runner ends every supervisor when the link closes, and it ends the orphans of a supervisor that was killed.
 

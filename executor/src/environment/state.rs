@@ -84,12 +84,12 @@ impl Records {
         Self { directory, reserve: None }
     }
 
-    /// Those in `directory`, which keeps room for them that nothing else on the volume can take. Where the volume has
-    /// no room for that any more, it is tried again after later writes.
-    pub(super) fn with_reserve(directory: OwnedFd) -> Self {
+    /// The same, with room kept for them that nothing else on the volume can take. Where the volume has no room for that any
+    /// more, it is tried again after later writes.
+    pub(super) fn with_reserve(self) -> Self {
         let reserve = Reserve::default();
-        reserve.fill(&directory);
-        Self { directory, reserve: Some(reserve) }
+        reserve.fill(&self.directory);
+        Self { reserve: Some(reserve), ..self }
     }
 
     /// The record `name`, or `None` when there is none. Longer than `max_bytes` or not UTF-8 is an error.

@@ -1,19 +1,21 @@
 //! Who calls, and what each caller may call: one closed table for every service, asked before any of them.
 
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures::future::{Either, Ready, ready};
 use mooring_proto::refusal;
 use mooring_proto::v1::ErrorCode;
 use mooring_proto::v1::command_service_server::SERVICE_NAME as COMMANDS;
 use mooring_proto::v1::file_service_server::SERVICE_NAME as FILES;
 use mooring_proto::v1::workspace_service_server::SERVICE_NAME as WORKSPACES;
+use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::http::{Request, Response};
 use tower::{Layer, Service};
 
+use super::quota::Quota;
 use crate::telemetry::Tally;
 
 const HEALTH: &str = tonic_health::pb::health_server::SERVICE_NAME;
@@ -81,15 +83,19 @@ impl Caller {
     }
 }
 
-/// Refuses every call that is not open to its caller, with `permission_denied`.
+/// Refuses every call that is not open to its caller, with `permission_denied`; lets every one beyond what the caller's role
+/// may have at one time wait.
 #[derive(Clone, Debug, Default)]
-pub struct Roles(Arc<Tally>);
+pub struct Roles {
+    quota: Quota,
+    refused: Arc<Tally>,
+}
 
 impl<S> Layer<S> for Roles {
     type Service = Guarded<S>;
 
     fn layer(&self, inner: S) -> Guarded<S> {
-        Guarded { inner, refused: Arc::clone(&self.0) }
+        Guarded { inner, roles: self.clone() }
     }
 }
 
@@ -97,31 +103,49 @@ impl<S> Layer<S> for Roles {
 #[derive(Clone, Debug)]
 pub struct Guarded<S> {
     inner: S,
-    refused: Arc<Tally>,
+    roles: Roles,
+}
+
+impl Roles {
+    /// The caller of `request`, when the call is open to it.
+    fn admit(&self, request: &Request<Body>) -> Result<Caller, Status> {
+        let caller = request.extensions().get::<Caller>().copied();
+        if let Some(caller) = caller.filter(|caller| caller.may_call(request.uri().path())) {
+            return Ok(caller);
+        }
+        if let Some(count) = self.refused.note() {
+            tracing::warn!(?caller, count, "calls were refused to a role");
+        }
+        Err(refusal(ErrorCode::PermissionDenied, "this call is not open to the caller's role", []))
+    }
 }
 
 impl<S> Service<Request<Body>> for Guarded<S>
 where
-    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
 {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Either<S::Future, Ready<Result<Self::Response, Infallible>>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let caller = request.extensions().get::<Caller>().copied();
-        if caller.is_some_and(|caller| caller.may_call(request.uri().path())) {
-            return Either::Left(self.inner.call(request));
-        }
-        if let Some(told) = self.refused.note() {
-            tracing::warn!(?caller, count = told, "calls were refused to a role");
-        }
-        let refused = refusal(ErrorCode::PermissionDenied, "this call is not open to the caller's role", []);
-        Either::Right(ready(Ok(refused.into_http())))
+        let caller = match self.roles.admit(&request) {
+            Ok(caller) => caller,
+            Err(refused) => return Box::pin(std::future::ready(Ok(refused.into_http()))),
+        };
+        // The service that was found ready is the one that is called.
+        let next = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, next);
+        let quota = self.roles.quota.clone();
+        Box::pin(async move {
+            let place = quota.take(caller).await;
+            Ok(place.held_by(inner.call(request).await?))
+        })
     }
 }
 

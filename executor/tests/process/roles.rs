@@ -1,7 +1,7 @@
 //! What each certificate's role may call, over real connections.
 
 use mooring_proto::detail_of;
-use mooring_proto::v1::{ErrorCode, ListRequest};
+use mooring_proto::v1::{ErrorCode, ListRequest, RequestContext};
 use tonic::Request;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
@@ -75,5 +75,15 @@ async fn another_environment_is_as_unknown_to_a_harness_as_none() {
         assert_eq!(code_of(&refused), ErrorCode::WrongEnvironment);
         assert_eq!(refused.message(), "no such environment here");
     }
+    let mut context = pod.context_of("");
+    context.environment.as_mut().expect("one").revision.replace_range(..1, "f");
+    let refused = pod.commands().list(ListRequest { context: Some(context) }).await.expect_err("revision");
+    assert_eq!(code_of(&refused), ErrorCode::WrongEnvironment);
+    for epoch in [0, 2] {
+        let context = RequestContext { epoch, ..pod.context_of("") };
+        let refused = pod.commands().list(ListRequest { context: Some(context) }).await.expect_err("epoch");
+        assert_eq!(code_of(&refused), ErrorCode::StaleEpoch);
+    }
+    pod.await_log("calls for an environment that is not here were refused").await;
     assert_eq!(pod.run(text("echo served")).await.stdout_text(), "served\n");
 }

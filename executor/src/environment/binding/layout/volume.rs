@@ -69,12 +69,13 @@ impl OnVolume {
     /// Compares or writes the identity, raises the epoch, then opens or makes the main workspace. `hold` is locked.
     pub(super) fn prepare(self, hold: OwnedFd, tenant: &Tenant) -> Result<Prepared, BindError> {
         let own = self.own()?;
-        let records = Records::with_reserve(own.try_clone()?);
+        let records = Records::of(own);
         let record = match Record::find(&records, IDENTITY, &tenant.identity)? {
             Some(record) => record,
             None if self.may_be_new => Record::make(&records, IDENTITY, &tenant.identity)?,
             None => return Err(BindError::EmptyWorkspace),
         };
+        let records = records.with_reserve();
         Fence::raise(&records, tenant.epoch, &tenant.boot_id)?;
         let leases = Leases::open(records)?;
 
