@@ -49,7 +49,8 @@ pub use link::{Control, Ended, Gone, Link, Running, StartError};
 pub use slot::LinkSlot;
 pub use socket::PlaceError;
 pub use spec::{
-    Capabilities, Confinement, End, EndKind, LinkVersion, NotStarted, Program, Shell, StartSpec, Stdin,
+    Capabilities, Confinement, End, EndKind, Folder, LinkVersion, NotStarted, Program, Shell, StartSpec,
+    Stdin,
 };
 
 /// Waits for the serve side to make a socket at `path`, then runs commands for it as [`run`] does.

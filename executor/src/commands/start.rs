@@ -1,6 +1,5 @@
 //! What a Start asks for, checked.
 
-use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use prost::bytes::Bytes;
 use super::CommandError;
 use super::environment::Environment;
 use crate::environment::{Call, Variable, check_variables};
-use crate::runner::{Confinement, Program, Shell, StartSpec, Stdin};
+use crate::runner::{Confinement, Folder, Program, Shell, StartSpec, Stdin};
 
 const MAX_ARGUMENTS: usize = 1024;
 const MAX_ARGUMENT_BYTES: usize = 128 * 1024;
@@ -71,10 +70,9 @@ impl Request {
     pub(super) fn into_spec(self, call: &Call) -> Result<(StartSpec, Vec<String>), CommandError> {
         let workspace = &call.workspace;
         let cwd = workspace.root.open_directory(&workspace.root.parse(&self.cwd)?)?;
-        // The kernel's own name of the folder that was opened, links resolved: what PWD has to be.
-        let visible_cwd = std::fs::read_link(format!("/proc/self/fd/{}", cwd.as_raw_fd()))?;
+        let cwd = Folder::of(&cwd)?;
         let Environment { variables, removed } =
-            Environment::of_command(&call.bound, workspace, &visible_cwd, self.variables);
+            Environment::of_command(&call.bound, workspace, cwd.path(), self.variables);
         let program = match self.program {
             RequestedProgram::Argv(arguments) => Program::Argv(arguments),
             RequestedProgram::ShellText(text) => {

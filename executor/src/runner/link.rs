@@ -190,7 +190,7 @@ impl Link {
     pub async fn start(&self, spec: StartSpec) -> Result<Running, StartError> {
         let start = encode(&spec)?;
         let streams = Streams::new(spec.stdin)?;
-        let mut descriptors = vec![start.body, spec.cwd, streams.stdout_end, streams.stderr_end];
+        let mut descriptors = vec![start.body, streams.stdout_end, streams.stderr_end];
         let order = StartOrder { stdin: streams.stdin_end.is_some(), text: start.text.is_some() };
         descriptors.extend(streams.stdin_end);
         descriptors.extend(start.text);
@@ -455,6 +455,7 @@ fn encode(spec: &StartSpec) -> Result<EncodedStart, StartError> {
             (Vec::new(), Some(file), *shell == Shell::Bash)
         }
     };
+    let (folder_device, folder_inode) = spec.cwd.identity();
     let body = StartBody {
         arguments,
         environment: environment(spec)?,
@@ -464,6 +465,9 @@ fn encode(spec: &StartSpec) -> Result<EncodedStart, StartError> {
         background: spec.background,
         read_write: paths(&spec.confinement.read_write)?,
         read_only: paths(&spec.confinement.read_only)?,
+        folder: spec.cwd.path().as_os_str().as_bytes().to_vec(),
+        folder_device,
+        folder_inode,
     }
     .encode_to_vec();
     check(body.len() <= MAX_BODY_BYTES, "arguments, environment and paths are at most 16 MiB")?;

@@ -1,8 +1,14 @@
 //! What a command is started with and how it ends.
 
-use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::io::Errno;
 
 /// What to run.
 #[derive(Clone, PartialEq, Eq)]
@@ -55,12 +61,65 @@ impl Confinement {
     }
 }
 
+/// The folder that a command starts in: its path, and which folder that has to be.
+///
+/// The runner opens the path itself. A descriptor of ours would start the command on a mount of our container, from where
+/// `..` leads into our files and no path leads to where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl Folder {
+    /// The one that is open as `directory`, by the kernel's own name for it: links are resolved.
+    ///
+    /// # Errors
+    /// Any error of reading its name and attributes.
+    pub fn of(directory: &OwnedFd) -> io::Result<Self> {
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", directory.as_raw_fd()))?;
+        let status = fstat(directory)?;
+        Ok(Self { path, device: status.st_dev, inode: status.st_ino })
+    }
+
+    /// Absolute, and free of links when it was read.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// As it came over the link.
+    pub(super) fn told(path: &[u8], device: u64, inode: u64) -> Self {
+        Self { path: PathBuf::from(OsStr::from_bytes(path)), device, inode }
+    }
+
+    /// Device and inode.
+    pub(super) fn identity(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+
+    /// Opens it from this process's root (`O_PATH`), and no other that has come to its place.
+    ///
+    /// # Errors
+    /// `ESTALE` for another folder, and any error of openat2(2).
+    pub(super) fn open(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let directory = openat2(CWD, &self.path, flags, Mode::empty(), resolve)?;
+        let status = fstat(&directory)?;
+        if (status.st_dev, status.st_ino) != self.identity() {
+            return Err(Errno::STALE.into());
+        }
+        Ok(directory)
+    }
+}
+
 /// One command, complete. The environment is used as it is: scrubbing is the caller's part.
 pub struct StartSpec {
     /// What to run.
     pub program: Program,
-    /// Folder to start in, open (`O_PATH` will do).
-    pub cwd: OwnedFd,
+    /// Folder to start in.
+    pub cwd: Folder,
     /// The whole environment: names without `=`, neither with NUL. [`Program::ShellText`] drops `ENV` and `BASH_ENV`, which
     /// name rc files.
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
@@ -125,7 +184,7 @@ pub enum NotStarted {
     NotExecutable,
     /// Arguments and environment exceed the system's limit.
     TooLarge,
-    /// The runner could not prepare the command: confinement, fork or a descriptor failed.
+    /// The runner could not prepare the command: its folder is another by now, or confinement, fork or a descriptor failed.
     Internal,
 }
 
@@ -148,5 +207,5 @@ pub struct LinkVersion(pub u32);
 
 impl LinkVersion {
     /// What this binary speaks.
-    pub const CURRENT: Self = Self(1);
+    pub const CURRENT: Self = Self(2);
 }

@@ -5,6 +5,7 @@ mod course;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use prost::Message;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -17,7 +18,7 @@ use super::launch::{Failure, Launch, REPORT_BYTES, Step};
 use super::memory::Counter;
 use super::packet::{self, Packet};
 use super::scope::Scope;
-use super::spec::NotStarted;
+use super::spec::{Folder, NotStarted};
 use super::tree;
 use super::wire::{Empty, Event, MAX_BODY_BYTES, News, Order, Request, StartBody};
 
@@ -39,7 +40,7 @@ pub(super) struct Ground {
 /// One start as it arrived.
 struct Job {
     body: StartBody,
-    cwd: OwnedFd,
+    folder: OwnedFd,
     stdout: OwnedFd,
     stderr: OwnedFd,
     stdin: Option<OwnedFd>,
@@ -65,7 +66,7 @@ pub(super) fn supervise(ground: &Ground, runner: &OwnedFd) -> ! {
     match ready.and_then(|ready| begin(ground, ready, packet, runner)) {
         Ok(mut supervisor) => supervisor.follow(),
         Err(error) => {
-            tracing::error!(%error, "a command could not be prepared");
+            tracing::error!(error = %format_args!("{error:#}"), "a command could not be prepared");
             tell(runner, News::Ended(course::not_started(NotStarted::Internal)));
         }
     }
@@ -102,10 +103,13 @@ fn job(packet: Packet) -> anyhow::Result<Job> {
     let mut descriptors = packet.descriptors.into_iter();
     let mut next = || descriptors.next().ok_or(Errno::BADMSG);
     let body = packet::read_sealed(&next()?, MAX_BODY_BYTES)?;
-    let (cwd, stdout, stderr) = (next()?, next()?, next()?);
+    let (stdout, stderr) = (next()?, next()?);
     let stdin = if start.stdin { Some(next()?) } else { None };
     let text = if start.text { Some(next()?) } else { None };
-    Ok(Job { body: StartBody::decode(body.as_slice())?, cwd, stdout, stderr, stdin, text })
+    let body = StartBody::decode(body.as_slice())?;
+    let folder = Folder::told(&body.folder, body.folder_device, body.folder_inode).open();
+    let folder = folder.context("the folder to start in")?;
+    Ok(Job { body, folder, stdout, stderr, stdin, text })
 }
 
 struct Supervisor<'a> {
@@ -160,7 +164,7 @@ fn launch(ground: &Ground, job: &Job, domain: &OwnedFd, image: &Image) -> anyhow
     let stdin = kernel::raised(job.stdin.as_ref().unwrap_or(&ground.null))?;
     let (stdout, stderr) = (kernel::raised(&job.stdout)?, kernel::raised(&job.stderr)?);
     let (cwd, domain, failed) =
-        (kernel::raised(&job.cwd)?, kernel::raised(domain)?, kernel::raised(&failed)?);
+        (kernel::raised(&job.folder)?, kernel::raised(domain)?, kernel::raised(&failed)?);
     let text = job.text.as_ref().map(kernel::raised).transpose()?;
     let launch = Launch {
         stdin: stdin.as_raw_fd(),

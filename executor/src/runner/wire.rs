@@ -21,7 +21,7 @@ pub(super) struct Request {
 
 #[derive(Clone, Copy, PartialEq, Eq, prost::Oneof)]
 pub(super) enum Order {
-    /// Carries descriptors: body, folder, stdout, stderr, then stdin and text when announced.
+    /// Carries descriptors: body, stdout, stderr, then stdin and text when announced.
     #[prost(message, tag = "2")]
     Start(StartOrder),
     #[prost(message, tag = "3")]
@@ -62,6 +62,13 @@ pub(super) struct StartBody {
     pub(super) read_write: Vec<Vec<u8>>,
     #[prost(bytes = "vec", repeated, tag = "8")]
     pub(super) read_only: Vec<Vec<u8>>,
+    /// Path, device and inode of the folder to start in.
+    #[prost(bytes = "vec", tag = "9")]
+    pub(super) folder: Vec<u8>,
+    #[prost(uint64, tag = "10")]
+    pub(super) folder_device: u64,
+    #[prost(uint64, tag = "11")]
+    pub(super) folder_inode: u64,
 }
 
 /// From the runner to the serve side, and from a supervisor to the runner (there without `command`).

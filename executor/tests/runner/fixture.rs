@@ -2,14 +2,16 @@
 
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mooring_executor::runner::{Confinement, End, EndKind, Link, Program, Running, Shell, StartSpec, Stdin};
+use mooring_executor::runner::{
+    Confinement, End, EndKind, Folder, Link, Program, Running, Shell, StartSpec, Stdin,
+};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use tempfile::TempDir;
@@ -228,8 +230,9 @@ pub(crate) fn exited(code: u8) -> EndKind {
     EndKind::Exited(code)
 }
 
-pub(crate) fn folder(path: &Path) -> OwnedFd {
-    open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).expect("a folder")
+pub(crate) fn folder(path: &Path) -> Folder {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Folder::of(&open(path, flags, Mode::empty()).expect("a folder")).expect("its name and attributes")
 }
 
 pub(crate) fn kill(pid: i32, signal: rustix::process::Signal) {

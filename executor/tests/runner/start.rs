@@ -4,10 +4,10 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use mooring_executor::runner::{EndKind, NotStarted, Program, StartError, Stdin};
+use mooring_executor::runner::{EndKind, NotStarted, Program, StartError, StartSpec, Stdin};
 use tokio::io::AsyncWriteExt;
 
-use crate::fixture::{Identity, World, exited, finish, within};
+use crate::fixture::{Identity, World, exited, finish, folder, within};
 
 #[tokio::test]
 async fn a_program_runs_with_its_arguments_and_streams() {
@@ -18,6 +18,44 @@ async fn a_program_runs_with_its_arguments_and_streams() {
         assert_eq!((outcome.end.kind, outcome.end.survivors_killed), (exited(7), 0), "{outcome:?}");
         assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("a b\n", "oops\n"));
         assert!(outcome.end.duration > Duration::ZERO);
+    }
+}
+
+#[tokio::test]
+async fn a_command_starts_on_the_mounts_of_its_runner() {
+    if Identity::all().len() == 1 {
+        eprintln!("left out: only root makes a mount namespace");
+        return;
+    }
+    let world = World::as_process_one();
+    // The kernel's answer, where a path from this process's root leads to the folder; and `..` is on the same mount.
+    let outcome = world.run(world.argv(&["/bin/pwd", "-P"])).await;
+    assert_eq!(
+        (outcome.end.kind, outcome.stdout.trim()),
+        (exited(0), world.path("tree").as_str()),
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_command_does_not_start_in_a_folder_that_took_the_place_of_its_own() {
+    for identity in Identity::all() {
+        let world = World::new(identity);
+        let (inside, aside) = (world.folder.join("tree/inside"), world.folder.join("tree/aside"));
+        std::fs::create_dir(&inside).expect("a new folder");
+        let mut spec = world.shell("touch started");
+        spec.cwd = folder(&inside);
+        std::fs::rename(&inside, &aside).expect("own folder");
+        let gone = world.run(StartSpec { cwd: spec.cwd.clone(), ..world.shell("touch started") }).await;
+        std::os::unix::fs::symlink("aside", &inside).expect("a link");
+        let linked = world.run(StartSpec { cwd: spec.cwd.clone(), ..world.shell("touch started") }).await;
+        std::fs::remove_file(&inside).expect("own link");
+        std::fs::create_dir(&inside).expect("a new folder");
+        let other = world.run(spec).await;
+        for outcome in [gone, linked, other] {
+            assert_eq!(outcome.end.kind, EndKind::NotStarted(NotStarted::Internal));
+        }
+        assert!(!inside.join("started").exists() && !aside.join("started").exists());
     }
 }
 
