@@ -12,6 +12,8 @@ use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher::{self, Event};
 use kube::{Resource, ResourceExt as _};
 
+use crate::telemetry::story;
+
 /// From the first failed watch to the next attempt, doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// The longest pause between two attempts: what happens meanwhile is seen late by so much.
@@ -196,7 +198,7 @@ impl<K: Object> Feed<K> {
                 }
                 Err(error) => {
                     let kind = K::kind(&());
-                    tracing::warn!(%kind, error = &error as &dyn std::error::Error, "watch broke, goes on");
+                    tracing::warn!(%kind, error = story(&error), "watch broke, goes on");
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }

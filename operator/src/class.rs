@@ -2,6 +2,7 @@
 
 mod block;
 pub(crate) mod policy;
+mod trial;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +21,17 @@ use sha2::{Digest as _, Sha256};
 
 use crate::context::Context;
 use crate::session::apply_policy;
+use crate::telemetry::story;
 use crate::{FIELD_MANAGER, names};
 
 /// Keeps a class, and so its network policy, while a pod of it runs.
 pub(crate) const FINALIZER: &str = "mooring.dev/network-policy";
 /// After an error.
 const PAUSE: Duration = Duration::from_secs(2);
+/// Until pods that were refused are tried again: a namespace's limits are not watched.
+const REJECTED: Duration = Duration::from_secs(10);
+/// Until pods that were taken are.
+const TRIED: Duration = Duration::from_mins(10);
 /// After somebody else wrote in between.
 const AT_ONCE: Duration = Duration::from_millis(50);
 
@@ -54,14 +60,16 @@ pub(crate) async fn reconcile(class: Arc<ExecutorClass>, ctx: Arc<Context>) -> R
     }
     let class = if is_ours { class } else { Arc::new(set_finalizer(&ctx, &class, true).await?) };
     keep_policy(&ctx, &class).await?;
-    write_status(&ctx, &class).await?;
-    Ok(Action::await_change())
+    let rejection = trial::rejection(&ctx.client, &class).await?;
+    let again = if rejection.is_some() { REJECTED } else { TRIED };
+    write_status(&ctx, &class, rejection).await?;
+    Ok(Action::requeue(again))
 }
 
 /// When to try again after an error.
 #[expect(clippy::needless_pass_by_value, reason = "the controller's signature")]
 pub(crate) fn error_policy(class: Arc<ExecutorClass>, error: &ClassError, _: Arc<Context>) -> Action {
-    tracing::warn!(class = class.name_any(), error = error as &dyn std::error::Error, "reconcile failed");
+    tracing::warn!(class = class.name_any(), error = story(error), "reconcile failed");
     let is_conflict = matches!(&error.0, kube::Error::Api(status) if status.code == 409);
     Action::requeue(if is_conflict { AT_ONCE } else { PAUSE })
 }
@@ -108,9 +116,13 @@ async fn set_finalizer(
     Ok(written)
 }
 
-async fn write_status(ctx: &Context, class: &ExecutorClass) -> Result<(), ClassError> {
+async fn write_status(
+    ctx: &Context,
+    class: &ExecutorClass,
+    rejection: Option<String>,
+) -> Result<(), ClassError> {
     let before = class.status.clone().unwrap_or_default();
-    let status = desired_status(class, before.clone(), Timestamp::now());
+    let status = desired_status(class, before.clone(), rejection, Timestamp::now());
     if status == before {
         return Ok(());
     }
@@ -137,12 +149,15 @@ async fn write_status(ctx: &Context, class: &ExecutorClass) -> Result<(), ClassE
 fn desired_status(
     class: &ExecutorClass,
     mut status: ExecutorClassStatus,
+    rejection: Option<String>,
     now: Timestamp,
 ) -> ExecutorClassStatus {
     status.digest = Some(digest(class));
-    let accepted =
-        ClassReason::Accepted.row().condition("pods can be made from it", class.meta().generation, Time(now));
-    set(&mut status.conditions, accepted);
+    let (reason, message) = match rejection {
+        None => (ClassReason::Accepted, "pods can be made from it".to_owned()),
+        Some(message) => (ClassReason::PodsRejected, message),
+    };
+    set(&mut status.conditions, reason.row().condition(message, class.meta().generation, Time(now)));
     status
 }
 
@@ -173,7 +188,11 @@ mod tests {
     fn a_status_is_written_once() {
         let class = ExecutorClass::new("default", ExecutorClassSpec::of("example.test/environment:1"));
         let at = |second| Timestamp::from_second(second).expect("a time");
-        let once = desired_status(&class, ExecutorClassStatus::default(), at(1));
-        assert_eq!(desired_status(&class, once.clone(), at(2)), once);
+        let once = desired_status(&class, ExecutorClassStatus::default(), None, at(1));
+        assert_eq!(desired_status(&class, once.clone(), None, at(2)), once);
+        let rejected = desired_status(&class, once, Some("restricted".to_owned()), at(3));
+        let valid = &rejected.conditions[0];
+        assert_eq!((valid.status.as_str(), valid.reason.as_str()), ("False", "PodsRejected"));
+        assert_eq!(valid.message, "restricted");
     }
 }

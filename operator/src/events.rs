@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::names;
 use crate::session::Notice;
+use crate::telemetry::story;
 
 /// Events that wait to be written; beyond them they are dropped.
 const WAITING: usize = 512;
@@ -45,7 +46,7 @@ async fn write(client: Client, mut received: mpsc::Receiver<Event>) {
         let events: Api<Event> = Api::namespaced(client.clone(), &namespace);
         if let Err(error) = events.create(&PostParams::default(), &event).await {
             let reason = event.reason.as_deref();
-            tracing::warn!(reason, error = &error as &dyn std::error::Error, "event not written");
+            tracing::warn!(reason, error = story(&error), "event not written");
         }
     }
 }

@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::caches::Caches;
+use crate::telemetry::story;
 
 /// Answers `/healthz` and `/readyz` until `stop`.
 pub(crate) async fn serve(listener: TcpListener, caches: Arc<Caches>, stop: CancellationToken) {
@@ -22,6 +23,6 @@ pub(crate) async fn serve(listener: TcpListener, caches: Arc<Caches>, stop: Canc
     };
     let router = Router::new().route("/healthz", get(|| async { "ok" })).route("/readyz", get(ready));
     if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await {
-        tracing::error!(error = &error as &dyn std::error::Error, "health is no longer answered");
+        tracing::error!(error = story(&error), "health is no longer answered");
     }
 }

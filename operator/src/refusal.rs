@@ -119,6 +119,7 @@ pub(crate) struct Pauses {
 #[derive(Default)]
 struct Pause {
     failures: u32,
+    failing_until: Option<Timestamp>,
     refused: Option<(Refused, Generations)>,
 }
 
@@ -145,9 +146,17 @@ impl Pauses {
         refused
     }
 
-    /// Notes a failure, and says how long to wait.
-    pub(crate) fn fail(&self, session: &Uid) -> SignedDuration {
-        self.lock().entry(session.clone()).or_default().next()
+    /// Notes a failure, and says how long to wait. One that comes before the wait for the last is over is no further one:
+    /// while the API server is away, every change of a watch leads to one, and the pause is to follow how long it was away.
+    pub(crate) fn fail(&self, session: &Uid, now: Timestamp) -> SignedDuration {
+        let mut of = self.lock();
+        let pause = of.entry(session.clone()).or_default();
+        let until = match pause.failing_until {
+            Some(until) if now < until => until,
+            Some(_) | None => now + pause.next(),
+        };
+        pause.failing_until = Some(until);
+        until.duration_since(now)
     }
 
     /// Everything that was planned is done, or the Session is gone.

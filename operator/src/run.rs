@@ -26,6 +26,7 @@ use crate::context::Context;
 use crate::dial::Dials;
 use crate::events::events;
 use crate::refusal::Pauses;
+use crate::telemetry::story;
 use crate::{class, health, session};
 
 /// Wakes that wait for the queue, which keeps each object once.
@@ -203,10 +204,7 @@ async fn renew(secrets: Api<Secret>, authority: Arc<Authority>) {
         pause = match keep_harness_client(&secrets, &authority, Timestamp::now()).await {
             Ok(()) => RENEWAL,
             Err(error) => {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "certificate of the harness not kept"
-                );
+                tracing::warn!(error = story(&error), "certificate of the harness not kept");
                 RENEWAL_AGAIN
             }
         };

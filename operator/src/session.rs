@@ -23,12 +23,14 @@ use crate::certificate::{RENEWED_AFTER, Role, is_fresh};
 use crate::context::Context;
 use crate::names;
 use crate::refusal::{Generations, Refused};
+use crate::telemetry::story;
 
 pub(crate) use act::{WriteError, apply_policy};
 pub(crate) use observed::class_name;
 pub(crate) use observed::is_ready as node_is_ready;
 pub(crate) use observed::pod::Cause;
 pub(crate) use plan::{Notice, Step, environment};
+pub(crate) use pod::trial_pod;
 
 use observed::{ClaimFacts, Observed, SecretFacts};
 
@@ -80,14 +82,11 @@ pub(crate) fn error_policy(session: Arc<Session>, error: &ReconcileError, ctx: A
     let pause = match error {
         ReconcileError::Write(WriteError::Conflict) => AT_ONCE,
         ReconcileError::Write(WriteError::Throttled(pause)) => *pause,
-        ReconcileError::Write(_) | ReconcileError::Read { .. } => ctx.pauses.fail(&uid).unsigned_abs(),
+        ReconcileError::Write(_) | ReconcileError::Read { .. } => {
+            ctx.pauses.fail(&uid, Timestamp::now()).unsigned_abs()
+        }
     };
-    tracing::warn!(
-        session = uid.as_str(),
-        error = error as &dyn std::error::Error,
-        ?pause,
-        "reconcile failed"
-    );
+    tracing::warn!(session = uid.as_str(), error = story(error), ?pause, "reconcile failed");
     Action::requeue(pause)
 }
 

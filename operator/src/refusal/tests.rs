@@ -74,6 +74,16 @@ fn pauses_double_up_to_a_minute() {
 }
 
 #[test]
+fn failures_within_one_pause_are_one() {
+    let pauses = Pauses::default();
+    let fail = |after: i64| pauses.fail(&"u".into(), now() + SignedDuration::from_millis(after)).as_millis();
+    assert_eq!([fail(0), fail(0), fail(100), fail(249)], [250, 250, 150, 1]);
+    assert_eq!([fail(250), fail(700), fail(750)], [500, 50, 1000]);
+    pauses.clear(&"u".into());
+    assert_eq!(fail(800), 250, "done meanwhile");
+}
+
+#[test]
 fn a_refusal_is_remembered_until_its_time_or_until_the_question_is_another_one() {
     let pauses = Pauses::default();
     let refused = refuse(&pauses);

@@ -48,6 +48,20 @@ pub(crate) fn desired_pod(session: &Session, class: &ExecutorClass, epoch: i64) 
     }
 }
 
+/// A pod of a class that serves no Session: for the question whether the API server would take one.
+pub(crate) fn trial_pod(class: &ExecutorClass) -> Pod {
+    let name = "mooring-trial";
+    Pod {
+        metadata: ObjectMeta {
+            generate_name: Some(format!("{name}-")),
+            namespace: class.meta().namespace.clone(),
+            ..ObjectMeta::default()
+        },
+        spec: Some(desired_spec(&class.spec, name, name)),
+        status: None,
+    }
+}
+
 fn desired_spec(class: &ExecutorClassSpec, secret: &str, claim: &str) -> PodSpec {
     PodSpec {
         init_containers: Some(vec![runner(class)]),

@@ -167,7 +167,18 @@ fn waiting(status: &PodStatus, executor: Option<&ContainerStatus>) -> Cause {
         .into_iter()
         .flatten()
         .find_map(hindrance)
-        .unwrap_or_else(|| Cause::new(SessionReason::PodPending, "the pod is being started"))
+        .unwrap_or_else(|| Cause::new(SessionReason::PodPending, stage(status)))
+}
+
+/// How far a pod is that nothing hinders (KEP-3085 has the condition).
+fn stage(status: &PodStatus) -> &'static str {
+    if condition(status, "PodScheduled").is_none_or(|it| it.status != "True") {
+        return "the pod is to be scheduled";
+    }
+    match condition(status, "PodReadyToStartContainers").map(|it| it.status.as_str()) {
+        Some("True") => "the pod has its volume and network; its image is pulled or its containers start",
+        _ => "the node provides the pod's volume and network",
+    }
 }
 
 /// What keeps a container from running. The reasons are the kubelet's (`pkg/kubelet/images/types.go`,

@@ -232,8 +232,11 @@ fn follow(
     };
     match &draft.seen.dial {
         Some(Dial { target: dialled, progress }) if *dialled == target => match progress {
-            Progress::Trying(None) => wait(draft, operation, pod, claim),
-            Progress::Trying(Some(cause)) => self::progress(draft, operation, cause),
+            // What the node says of a container that does not run is why it cannot be reached.
+            Progress::Trying(Some(cause)) if pod.state == PodState::Running => {
+                self::progress(draft, operation, cause);
+            }
+            Progress::Trying(_) => wait(draft, operation, pod, claim),
             Progress::Bound(answer) => bound(draft, &target, answer, claim, class),
             Progress::Refused(refusal) => refused(draft, operation, refusal),
         },

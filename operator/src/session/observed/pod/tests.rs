@@ -60,8 +60,19 @@ fn ended(reason: &str, code: i32, message: &str) -> Value {
 
 #[test]
 fn a_new_pod_waits() {
-    check(json!({}), expect!["waiting, PodPending: the pod is being started"]);
-    check(waiting("PodInitializing", ""), expect!["waiting, PodPending: the pod is being started"]);
+    check(json!({}), expect!["waiting, PodPending: the pod is to be scheduled"]);
+    let placed = |ready: &str| {
+        let condition = |type_: &str, status: &str| json!({"type": type_, "status": status});
+        json!({"conditions": [condition("PodScheduled", "True"), condition("PodReadyToStartContainers", ready)]})
+    };
+    check(placed("False"), expect!["waiting, PodPending: the node provides the pod's volume and network"]);
+    check(
+        placed("True"),
+        expect![
+            "waiting, PodPending: the pod has its volume and network; its image is pulled or its containers start"
+        ],
+    );
+    check(waiting("PodInitializing", ""), expect!["waiting, PodPending: the pod is to be scheduled"]);
 }
 
 #[test]
@@ -129,14 +140,14 @@ fn who_asked_for_a_deletion_is_told_apart() {
     check(
         json!({"phase": "Running", "deleted": "2026-11-30T12:02:00Z"}),
         expect![
-            "waiting, PodPending: the pod is being started; leaving, PodDeleted: the pod is being deleted"
+            "waiting, PodPending: the pod is to be scheduled; leaving, PodDeleted: the pod is being deleted"
         ],
     );
     let disruption = json!([{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}]);
     check(
         json!({"phase": "Running", "deleted": "2026-11-30T12:02:00Z", "conditions": disruption}),
         expect![
-            "waiting, PodPending: the pod is being started; leaving, Evicted: EvictionByEvictionAPI, Eviction API: evicting"
+            "waiting, PodPending: the pod is to be scheduled; leaving, Evicted: EvictionByEvictionAPI, Eviction API: evicting"
         ],
     );
 }
@@ -152,13 +163,13 @@ fn a_restarted_runner_is_seen_with_its_reason() {
     check(
         runner(ended("OOMKilled", 137, "")),
         expect![
-            "waiting, PodPending: the pod is being started; runner 2, RunnerOutOfMemory: restart 2, OOMKilled, exit code 137"
+            "waiting, PodPending: the pod is to be scheduled; runner 2, RunnerOutOfMemory: restart 2, OOMKilled, exit code 137"
         ],
     );
     check(
         runner(ended("Error", 1, "")),
         expect![
-            "waiting, PodPending: the pod is being started; runner 2, RunnerExited: restart 2, Error, exit code 1"
+            "waiting, PodPending: the pod is to be scheduled; runner 2, RunnerExited: restart 2, Error, exit code 1"
         ],
     );
 }
