@@ -21,7 +21,6 @@ mod command;
 mod component;
 mod configuration;
 mod container;
-mod digest;
 mod image;
 mod network;
 mod process;

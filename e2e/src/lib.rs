@@ -10,8 +10,11 @@
 pub mod bench;
 pub mod cluster;
 pub mod demo;
+pub mod digest;
+pub mod execution;
 pub mod fixture;
 pub mod model;
+pub mod platform;
 pub mod program;
 pub mod script;
 

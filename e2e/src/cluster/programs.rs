@@ -8,7 +8,8 @@ use rustix::fs::{FlockOperation, flock};
 use tokio::process::Command;
 
 use super::command::follow;
-use super::{cache, digest, say, source};
+use super::{cache, say, source};
+use crate::digest;
 use crate::fixture::await_condition;
 
 /// One module, cold, on two busy cores.

@@ -6,7 +6,8 @@ use anyhow::{Context as _, bail};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Component, digest};
+use super::Component;
+use crate::digest;
 
 /// The variable every process of a run carries, so that it is found even when nobody wrote its id down.
 pub(super) const MARKER: &str = "MOORING_CLUSTER_RUN";

@@ -1,8 +1,7 @@
 //! Which step answers a conversation, and with what text.
 
+use crate::digest;
 use std::collections::BTreeMap;
-
-use sha2::{Digest as _, Sha256};
 
 use super::{Conversation, LastRole, Role, Script, ScriptedCall, Step, When};
 
@@ -168,8 +167,7 @@ fn push_call(calls: &mut Vec<AnsweredCall>, call: &ScriptedCall, arguments: &str
 
 /// Eight digits that tell calls of different runs apart, the same for the same call.
 fn digest(tool: &str, arguments: &str) -> String {
-    let sum = Sha256::new().chain_update(tool).chain_update([0]).chain_update(arguments).finalize();
-    format!("{:02x}{:02x}{:02x}{:02x}", sum[0], sum[1], sum[2], sum[3])
+    digest::short([tool, "\0", arguments].concat().as_bytes())[..8].to_owned()
 }
 
 fn between(text: &str, after: &str, until: &str) -> Option<String> {

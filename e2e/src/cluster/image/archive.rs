@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use tar::{Builder, EntryType, Header};
 
-use crate::cluster::digest;
+use crate::digest;
 
 /// Writes the archive of an image with one layer and returns when all of it is on disk. `config` is the part of the image's
 /// configuration that says how it is run (OCI image specification, "config").

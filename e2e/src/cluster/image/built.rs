@@ -11,7 +11,8 @@ use tokio::process::Command;
 use super::Image;
 use super::builder::{Builder, STEP_DEADLINE};
 use crate::cluster::command::{finish, output};
-use crate::cluster::{cache, digest, repository, say};
+use crate::cluster::{cache, repository, say};
+use crate::digest;
 use crate::fixture::{await_condition, binary};
 
 /// The Debian release of the base.

@@ -9,7 +9,8 @@ use tokio::process::Command;
 
 use super::{BUSYBOX, Image, PAUSE, archive};
 use crate::cluster::command::finish;
-use crate::cluster::{cache, digest, say, source};
+use crate::cluster::{cache, say, source};
+use crate::digest;
 
 /// The Debian release whose packages images are made of.
 const DEBIAN: &str = "bookworm";

@@ -7,17 +7,20 @@ use anyhow::Context as _;
 use sha2::{Digest as _, Sha256};
 
 /// All 64 digits.
-pub(super) fn whole(bytes: &[u8]) -> String {
+pub fn whole(bytes: &[u8]) -> String {
     digits(&Sha256::digest(bytes))
 }
 
 /// The first sixteen digits: enough for a name.
-pub(super) fn short(bytes: &[u8]) -> String {
+pub fn short(bytes: &[u8]) -> String {
     digits(&Sha256::digest(bytes)[..8])
 }
 
-/// The same of a file, which may be large.
-pub(super) fn short_of_file(path: &Path) -> anyhow::Result<String> {
+/// [`short`] of a file, which may be large.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn short_of_file(path: &Path) -> anyhow::Result<String> {
     let mut digest = Sha256::new();
     let mut file = std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
     std::io::copy(&mut file, &mut digest).with_context(|| format!("read {}", path.display()))?;

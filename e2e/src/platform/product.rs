@@ -1,0 +1,144 @@
+//! The product, installed as a platform team would, and a place in its namespace from which a harness would call.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use k8s_openapi::api::core::v1::{Pod, Secret};
+use mooring_proto::certificate;
+use serde_json::json;
+use tokio::process::Command;
+use tokio::sync::OnceCell;
+
+use super::{Ground, Sighting, Watch};
+use crate::execution::{Authority, Identity, Place};
+
+/// The namespace it is installed in.
+pub const SYSTEM: &str = "mooring-system";
+/// The operator's Deployment, and the value of `app.kubernetes.io/name` of its pods.
+pub const OPERATOR: &str = "mooring-operator";
+/// The value of `app.kubernetes.io/name` of the harness's pods.
+const HARNESS: &str = "mooring-harness";
+/// A pod that stands where the harness would.
+const PLACE: &str = "e2e-harness-place";
+/// Image on the node, first start, certificates.
+const INSTALL_DEADLINE: Duration = Duration::from_mins(3);
+
+/// The installed product, as the tests use it.
+pub struct Product {
+    /// The harness's certificate, as the operator made it.
+    pub harness: Identity,
+    /// The operator's authority: with its key, as only the cluster's admin can read it.
+    pub authority: Authority,
+    /// Where a harness is on the network.
+    pub place: Place,
+}
+
+impl Product {
+    /// Installs it unless this process did so already, and gives what tests need of it.
+    ///
+    /// # Errors
+    /// When the installation fails or the operator does not start.
+    pub async fn installed(ground: &Ground) -> anyhow::Result<Self> {
+        static INSTALLED: OnceCell<()> = OnceCell::const_new();
+        INSTALLED.get_or_try_init(|| install(ground)).await?;
+        let (ca, client) =
+            tokio::try_join!(secret(ground, "mooring-ca"), secret(ground, "mooring-harness-client"))?;
+        let harness = Identity {
+            certificate: text(&client, "tls.crt")?,
+            key: text(&client, "tls.key")?,
+            authority: text(&client, "ca.crt")?,
+        };
+        let authority = Authority::open(text(&ca, "tls.crt")?, &text(&ca, "tls.key")?)?;
+        Ok(Self { harness, authority, place: place(ground).await? })
+    }
+
+    /// An operator's certificate.
+    ///
+    /// # Errors
+    /// When none can be signed.
+    pub fn operator(&self) -> anyhow::Result<Identity> {
+        self.authority.certify(certificate::OPERATOR)
+    }
+}
+
+async fn install(ground: &Ground) -> anyhow::Result<()> {
+    let chart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../charts/mooring");
+    let kubeconfig = ground.kubectl.kubeconfig();
+    let mut helm = Command::new(ground.helm());
+    helm.args(["upgrade", "--install", "mooring"]).arg(&chart).arg("--kubeconfig").arg(kubeconfig);
+    helm.args(["--namespace", SYSTEM, "--create-namespace", "--wait", "--timeout", "2m"]);
+    let image = ground.image("operator")?;
+    let (repository, tag) = image.rsplit_once(':').with_context(|| format!("{image} has no tag"))?;
+    let values = format!("operator.image.repository={repository},operator.image.tag={tag}");
+    helm.args(["--set", &values]);
+    helm.stdin(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(INSTALL_DEADLINE, helm.output()).await.context("helm does not end")?;
+    let output = output.with_context(|| format!("start {}", ground.helm().display()))?;
+    if !output.status.success() {
+        bail!("helm: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    ground.kubectl.apply(&place_pod(&ground.image("busybox")?)).await
+}
+
+/// A pod that does nothing, with the labels of a harness.
+fn place_pod(image: &str) -> serde_json::Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": PLACE, "namespace": SYSTEM, "labels": {"app.kubernetes.io/name": HARNESS},
+        },
+        "spec": {
+            "automountServiceAccountToken": false,
+            "terminationGracePeriodSeconds": 0,
+            "securityContext": {
+                "runAsNonRoot": true, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [{
+                "name": "place", "image": image, "imagePullPolicy": "IfNotPresent",
+                "command": ["sleep", "2147483647"],
+                "securityContext": {
+                    "allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]},
+                },
+            }],
+        },
+    })
+}
+
+async fn place(ground: &Ground) -> anyhow::Result<Place> {
+    let mut pod = Watch::of(ground.api::<Pod>(SYSTEM), PLACE);
+    let find = |seen: &[Sighting<Pod>]| {
+        let pod = seen.last()?.object.as_ref()?;
+        let is_running = pod.status.as_ref()?.phase.as_deref() == Some("Running");
+        pod.metadata.uid.clone().filter(|_| is_running)
+    };
+    let uid = pod.until(INSTALL_DEADLINE, "the harness's place runs", find, pod_status).await?;
+    let Ok(run) = ground.run() else {
+        // Slower, and all there is without the node.
+        let arguments = ["--namespace", SYSTEM, "exec", "--stdin", PLACE, "--", "nc"];
+        return Ok(Place::Relay(ground.kubectl.words(&arguments)));
+    };
+    Ok(Place::of_process(run.container_pid(&uid, "place").await?))
+}
+
+async fn secret(ground: &Ground, name: &str) -> anyhow::Result<Secret> {
+    let mut watch = Watch::of(ground.api::<Secret>(SYSTEM), name);
+    let find = |seen: &[Sighting<Secret>]| {
+        let secret = seen.last()?.object.as_ref()?;
+        secret.data.as_ref()?.contains_key("tls.key").then(|| secret.clone())
+    };
+    // Its content is never told.
+    let tell = |_: &Secret| "a Secret without tls.key".to_owned();
+    watch.until(INSTALL_DEADLINE, &format!("the operator writes Secret {name}"), find, tell).await
+}
+
+fn text(secret: &Secret, key: &str) -> anyhow::Result<String> {
+    let value = secret.data.as_ref().and_then(|data| data.get(key));
+    let value = value.with_context(|| format!("no {key} in Secret {:?}", secret.metadata.name))?;
+    String::from_utf8(value.0.clone()).with_context(|| format!("{key} is PEM"))
+}
+
+fn pod_status(pod: &Pod) -> String {
+    serde_json::to_string(&pod.status).unwrap_or_default()
+}
