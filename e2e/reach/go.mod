@@ -1,0 +1,3 @@
+module mooring.dev/reach
+
+go 1.25

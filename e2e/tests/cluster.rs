@@ -1,0 +1,35 @@
+//! The product on a real Kubernetes: one sentence for each test. Needs a cluster: `./taskw test`, or `./taskw cluster:up`.
+//!
+//! ```text
+//!  stage     a namespace of the test's own, removed at its end; alone for what disturbs everybody
+//!  turn      one Session with this repository in it, which the tests of `repository` and `loss` use in turn
+//! ```
+
+#[path = "cluster/case.rs"]
+mod case;
+#[path = "cluster/condition.rs"]
+mod condition;
+#[path = "cluster/lifecycle.rs"]
+mod lifecycle;
+#[path = "cluster/loss.rs"]
+mod loss;
+#[path = "cluster/name.rs"]
+mod name;
+#[path = "cluster/outage.rs"]
+mod outage;
+#[path = "cluster/reach.rs"]
+mod reach;
+#[path = "cluster/refusal.rs"]
+mod refusal;
+#[path = "cluster/repository.rs"]
+mod repository;
+#[path = "cluster/resource.rs"]
+mod resource;
+#[path = "cluster/runner.rs"]
+mod runner;
+#[path = "cluster/secrecy.rs"]
+mod secrecy;
+#[path = "cluster/stage.rs"]
+mod stage;
+#[path = "cluster/turn.rs"]
+mod turn;

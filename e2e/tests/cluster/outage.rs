@@ -1,0 +1,137 @@
+//! Parts of the cluster stop and start again, and no Session is touched by it.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::ListParams;
+use mooring_e2e::cluster::Component;
+use mooring_e2e::fixture::{await_condition, kill};
+use mooring_e2e::platform::{Bound, OPERATOR, SYSTEM, Session};
+
+use super::loss::is_replaced;
+use super::stage::{in_quiet, tell};
+use super::turn::{Turn, said, take};
+
+/// From its end to the next operator that works: the kubelet's restart and the first full lists.
+const OPERATOR_DEADLINE: Duration = Duration::from_mins(1);
+
+/// The one running pod of the operator: its UID, and how often its container was started anew.
+async fn operator(turn: &Turn) -> anyhow::Result<(String, i32)> {
+    let label = format!("app.kubernetes.io/name={OPERATOR}");
+    let pods = turn.ground.api::<Pod>(SYSTEM).list(&ListParams::default().labels(&label)).await?;
+    let mut ready = pods.items.into_iter().filter_map(|pod| {
+        let status = pod.status?;
+        let is_ready = |condition: &k8s_openapi::api::core::v1::PodCondition| {
+            condition.type_ == "Ready" && condition.status == "True"
+        };
+        let restarts = status.container_statuses?.first()?.restart_count;
+        let is_ready = pod.metadata.deletion_timestamp.is_none() && status.conditions?.iter().any(is_ready);
+        Some((pod.metadata.uid?, restarts)).filter(|_| is_ready)
+    });
+    ready.next().context("no operator is ready")
+}
+
+async fn await_operator(turn: &Turn, is_wanted: impl Fn(&(String, i32)) -> bool) -> anyhow::Result<()> {
+    let look = async || operator(turn).await.ok().filter(|found| is_wanted(found)).map(drop);
+    await_condition(OPERATOR_DEADLINE, "another operator is ready", look).await
+}
+
+/// Whatever stopped, the pod is the one it was and nobody bound it again.
+async fn is_untouched(turn: &mut Turn, before: &Bound) -> anyhow::Result<()> {
+    let after = turn.session.ready().await?;
+    assert_eq!(&after, before);
+    let (_, executor) = turn.executor().await?;
+    assert_eq!(said(&executor, "echo alive").await?, "alive\n");
+    Ok(())
+}
+
+/// Deletes the pod with kubectl.
+async fn delete_pod(turn: &Turn, bound: &Bound) -> anyhow::Result<()> {
+    let arguments = ["delete", "pod", &bound.executor.pod, "--wait=false"];
+    turn.session.namespace.kubectl(&arguments).await.map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_operator_comes_back_and_touches_no_session() {
+    in_quiet(take(async |turn| {
+        let (before, executor) = turn.executor().await?;
+        let (uid, restarts) = operator(turn).await?;
+        let start = Instant::now();
+        kill(turn.ground.run()?.container_pid(&uid, "operator").await?)?;
+        assert_eq!(said(&executor, "echo alive").await?, "alive\n");
+        await_operator(turn, |(again, count)| *again != uid || *count > restarts).await?;
+        tell(&format!("operator killed: ready again after {:.2} s", start.elapsed().as_secs_f64()));
+        is_untouched(turn, &before).await?;
+        is_replaced(turn, "pod deleted after the operator's restart", "PodDeleted", delete_pod).await
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_lost_while_the_operator_is_stopped_is_mended_when_it_starts() {
+    in_quiet(take(async |turn| {
+        let (before, _) = turn.executor().await?;
+        let (uid, _) = operator(turn).await?;
+        let scale = async |turn: &Turn, replicas: &str| {
+            let deployment = format!("deployment/{OPERATOR}");
+            turn.ground.kubectl.run(&["-n", SYSTEM, "scale", &deployment, replicas]).await.map(drop)
+        };
+        scale(turn, "--replicas=0").await?;
+        let arguments = ["-n", SYSTEM, "wait", "--for=delete", "pod", "--timeout=60s", "-l"];
+        let label = format!("app.kubernetes.io/name={OPERATOR}");
+        turn.ground.kubectl.run(&[&arguments[..], &[label.as_str()]].concat()).await?;
+        let namespace = &turn.session.namespace;
+        namespace.kubectl(&["delete", "pod", &before.executor.pod, "--timeout=60s"]).await?;
+        // Nobody is there to say otherwise.
+        ensure!(turn.session.status().is("Ready"), "{}", turn.session.status().told());
+        scale(turn, "--replicas=1").await?;
+        await_operator(turn, |(again, _)| *again != uid).await?;
+        let ready = Instant::now();
+        let (after, seen) = turn.session.ready_from(before.epoch + 1).await?;
+        tell(&format!(
+            "pod deleted while the operator was stopped: Ready {:.2} s after the operator was",
+            seen.saturating_duration_since(ready).as_secs_f64()
+        ));
+        assert_eq!(after.epoch, before.epoch + 1);
+        assert_eq!(after.environment, before.environment);
+        Ok(())
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_kubelet_stops_no_command_and_replaces_no_pod() {
+    in_quiet(take(async |turn| {
+        let (before, executor) = turn.executor().await?;
+        let run = turn.ground.run()?.clone();
+        run.stop(Component::Kubelet).await?;
+        let worked = said(&executor, "echo alive").await;
+        let start = Instant::now();
+        run.start(Component::Kubelet).await?;
+        assert_eq!(worked?, "alive\n");
+        tell(&format!("kubelet stopped: ready again after {:.2} s", start.elapsed().as_secs_f64()));
+        is_untouched(turn, &before).await?;
+        is_replaced(turn, "pod deleted after the kubelet's restart", "PodDeleted", delete_pod).await
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_api_server_stops_no_command_and_replaces_no_pod() {
+    in_quiet(take(async |turn| {
+        let (before, executor) = turn.executor().await?;
+        let run = turn.ground.run()?.clone();
+        run.stop(Component::Apiserver).await?;
+        let worked = said(&executor, "echo alive").await;
+        let start = Instant::now();
+        run.start(Component::Apiserver).await?;
+        assert_eq!(worked?, "alive\n");
+        tell(&format!("API server stopped: ready again after {:.2} s", start.elapsed().as_secs_f64()));
+        // The watch of before comes back in its own time.
+        turn.session = Session::open(&turn.session.namespace, &turn.session.name);
+        is_untouched(turn, &before).await?;
+        is_replaced(turn, "pod deleted after the API server's restart", "PodDeleted", delete_pod).await
+    }))
+    .await;
+}

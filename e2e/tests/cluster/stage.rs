@@ -1,0 +1,92 @@
+//! What a test stands on: the cluster, the installed product and a namespace of its own.
+
+use std::io::Write as _;
+use std::panic::AssertUnwindSafe;
+
+use futures::FutureExt as _;
+use mooring_e2e::platform::{Ground, Namespace, OPERATOR, Product, SYSTEM};
+use tokio::sync::RwLock;
+
+/// Held for reading by each test, for writing by those that stop what all of them use.
+static PEACE: RwLock<()> = RwLock::const_new(());
+
+/// The ground of one test.
+pub(super) struct Stage {
+    pub(super) ground: Ground,
+    pub(super) product: Product,
+    pub(super) namespace: Namespace,
+}
+
+/// Plays `body` in a namespace of its own, beside other tests, and removes the namespace whatever happens.
+pub(super) async fn on_stage(word: &str, body: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>) {
+    let _peace = PEACE.read().await;
+    play(word, body).await;
+}
+
+async fn play(word: &str, body: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>) {
+    let ground = Ground::open().await.expect("a cluster");
+    let product = Product::installed(&ground).await.expect("the product");
+    let namespace = Namespace::make(&ground, word).await.expect("a namespace");
+    let stage = Stage { ground, product, namespace };
+    let played = judged(&stage.ground, &stage.namespace, body(&stage)).await;
+    let removed = stage.namespace.clone().remove().await;
+    conclude(played);
+    removed.expect("the namespace is removed");
+}
+
+/// Runs peacefully beside others, without a namespace.
+pub(super) async fn in_peace<T>(body: impl Future<Output = T>) -> T {
+    let _peace = PEACE.read().await;
+    body.await
+}
+
+/// Runs with no other test beside it, without a namespace.
+pub(super) async fn in_quiet<T>(body: impl Future<Output = T>) -> T {
+    let _peace = PEACE.write().await;
+    body.await
+}
+
+/// How a body went: an error, or a panic with its payload.
+pub(super) type Played = std::thread::Result<anyhow::Result<()>>;
+
+/// Runs a body; when it does not go well, tells what the cluster says about the namespace, while it is still there.
+pub(super) async fn judged(
+    ground: &Ground,
+    namespace: &Namespace,
+    body: impl Future<Output = anyhow::Result<()>>,
+) -> Played {
+    let played = AssertUnwindSafe(body).catch_unwind().await;
+    if !matches!(played, Ok(Ok(()))) {
+        let name = namespace.name.as_str();
+        let looks: [&[&str]; 4] = [
+            &["--namespace", name, "get", "sessions.mooring.dev,pods,persistentvolumeclaims", "-o", "wide"],
+            &["--namespace", name, "get", "sessions.mooring.dev", "-o", "yaml"],
+            &["--namespace", name, "get", "events", "--sort-by", ".metadata.creationTimestamp"],
+            &["--namespace", SYSTEM, "logs", "--tail", "40", "--selector", OPERATOR_PODS],
+        ];
+        for look in looks {
+            let said = ground.kubectl.ask(look, &[]).await;
+            let said = said.map_or_else(|cause| format!("{cause:#}"), |said| said.stdout + &said.stderr);
+            tell(&format!("--- kubectl {}\n{said}", look.join(" ")));
+        }
+    }
+    played
+}
+
+const OPERATOR_PODS: &str = "app.kubernetes.io/name=mooring-operator";
+const _: () = assert!(OPERATOR.len() + "app.kubernetes.io/name=".len() == OPERATOR_PODS.len());
+
+/// Fails the test that did not go well.
+pub(super) fn conclude(played: Played) {
+    match played {
+        Ok(Ok(())) => {}
+        Ok(Err(cause)) => panic!("{cause:#}"),
+        Err(payload) => std::panic::resume_unwind(payload),
+    }
+}
+
+/// A line for the person who watches, also when the test passes.
+pub(super) fn tell(line: &str) {
+    // Nothing can be done about a standard error that is closed.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
