@@ -227,14 +227,14 @@ fn page(round: u64) -> Vec<u8> {
 }
 
 impl Side {
-    fn millis(samples: &Samples) -> Self {
+    pub(super) fn millis(samples: &Samples) -> Self {
         let millis = |time: Duration| time.as_secs_f64() * 1_000.0;
         Self { p50: millis(samples.percentile(50)), p99: millis(samples.percentile(99)), n: samples.len() }
     }
 }
 
 impl Row {
-    fn beside(self, what: &str, samples: &Samples) -> Self {
+    pub(super) fn beside(self, what: &str, samples: &Samples) -> Self {
         self.with_reference(what, Side::millis(samples))
     }
 }
