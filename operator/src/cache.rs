@@ -116,9 +116,13 @@ impl<K: Object> Cache<K> {
         names.into_iter().filter_map(|name| self.newest(&overlay, name)).collect()
     }
 
-    /// Those of which this holds, as the watch has shown them.
+    /// Those of which this holds.
     pub(crate) fn filter(&self, holds: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
-        self.store.state_filter(holds)
+        let overlay = self.lock();
+        let mut names: HashSet<ObjectRef<K>> =
+            self.store.state().iter().map(|object| ObjectRef::from_obj(&**object)).collect();
+        names.extend(overlay.written.keys().cloned());
+        names.iter().filter_map(|name| self.newest(&overlay, name)).filter(|object| holds(object)).collect()
     }
 
     /// All of them, as the watch has shown them.

@@ -10,24 +10,22 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource as _, ResourceExt as _};
 use mooring_operator_api::condition::{ClassReason, set};
-use mooring_operator_api::{ExecutorClass, ExecutorClassStatus, GROUP, VERSION, label};
+use mooring_operator_api::{ExecutorClass, ExecutorClassStatus, GROUP, Uid, VERSION, label};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use crate::context::Context;
-use crate::session::apply_policy;
+use crate::session::{WriteError, apply_policy};
 use crate::telemetry::story;
 use crate::{FIELD_MANAGER, names};
 
 /// Keeps a class, and so its network policy, while a pod of it runs.
 pub(crate) const FINALIZER: &str = "mooring.dev/network-policy";
-/// After an error.
-const PAUSE: Duration = Duration::from_secs(2);
 /// Until pods that were refused are tried again: a namespace's limits are not watched.
 const REJECTED: Duration = Duration::from_secs(10);
 /// Until pods that were taken are.
@@ -36,9 +34,7 @@ const TRIED: Duration = Duration::from_mins(10);
 const AT_ONCE: Duration = Duration::from_millis(50);
 
 /// Why a class was not brought as far as it goes.
-#[derive(Debug, thiserror::Error)]
-#[error("the API server did not carry it out")]
-pub(crate) struct ClassError(#[from] kube::Error);
+pub(crate) type ClassError = WriteError;
 
 /// Brings one class as far as it goes now.
 ///
@@ -53,7 +49,10 @@ pub(crate) async fn reconcile(class: Arc<ExecutorClass>, ctx: Arc<Context>) -> R
     };
     let is_ours = class.finalizers().iter().any(|it| it == FINALIZER);
     if class.metadata.deletion_timestamp.is_some() {
-        if is_ours && !has_pods(&ctx, &class) {
+        if is_ours && has_pods(&ctx, &class) {
+            keep_policy(&ctx, &class).await?;
+        } else if is_ours {
+            delete_policy(&ctx, &class).await?;
             set_finalizer(&ctx, &class, false).await?;
         }
         return Ok(Action::await_change());
@@ -63,15 +62,27 @@ pub(crate) async fn reconcile(class: Arc<ExecutorClass>, ctx: Arc<Context>) -> R
     let rejection = trial::rejection(&ctx.client, &class).await?;
     let again = if rejection.is_some() { REJECTED } else { TRIED };
     write_status(&ctx, &class, rejection).await?;
+    ctx.pauses.clear(&uid(&class));
     Ok(Action::requeue(again))
 }
 
 /// When to try again after an error.
 #[expect(clippy::needless_pass_by_value, reason = "the controller's signature")]
-pub(crate) fn error_policy(class: Arc<ExecutorClass>, error: &ClassError, _: Arc<Context>) -> Action {
-    tracing::warn!(class = class.name_any(), error = story(error), "reconcile failed");
-    let is_conflict = matches!(&error.0, kube::Error::Api(status) if status.code == 409);
-    Action::requeue(if is_conflict { AT_ONCE } else { PAUSE })
+pub(crate) fn error_policy(class: Arc<ExecutorClass>, error: &ClassError, ctx: Arc<Context>) -> Action {
+    let pause = match error {
+        WriteError::Conflict => AT_ONCE,
+        WriteError::Throttled(pause) => *pause,
+        WriteError::Refused { .. }
+        | WriteError::Failed(_)
+        | WriteError::Certificate(_)
+        | WriteError::Randomness(_) => ctx.pauses.fail(&uid(&class), Timestamp::now()).unsigned_abs(),
+    };
+    tracing::warn!(class = class.name_any(), error = story(error), ?pause, "reconcile failed");
+    Action::requeue(pause)
+}
+
+fn uid(class: &ExecutorClass) -> Uid {
+    Uid::from(class.uid().unwrap_or_default())
 }
 
 fn has_pods(ctx: &Context, class: &ExecutorClass) -> bool {
@@ -93,6 +104,17 @@ async fn keep_policy(ctx: &Context, class: &ExecutorClass) -> Result<(), ClassEr
     let policies: Api<NetworkPolicy> = Api::namespaced(ctx.client.clone(), &namespace);
     ctx.caches.policies.wrote(apply_policy(&policies, &desired).await?);
     Ok(())
+}
+
+async fn delete_policy(ctx: &Context, class: &ExecutorClass) -> Result<(), ClassError> {
+    let name = names::policy(&uid(class));
+    let policies: Api<NetworkPolicy> =
+        Api::namespaced(ctx.client.clone(), &class.namespace().unwrap_or_default());
+    match policies.delete(&name, &DeleteParams::default()).await {
+        Err(kube::Error::Api(status)) if !status.is_not_found() => Err(kube::Error::Api(status).into()),
+        Err(kube::Error::Api(_)) | Ok(_) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 async fn set_finalizer(
@@ -162,7 +184,7 @@ fn desired_status(
 }
 
 /// SHA-256 over what its pods are made of, in one spelling: fields sorted, as the API server has them.
-fn digest(class: &ExecutorClass) -> String {
+pub(crate) fn digest(class: &ExecutorClass) -> String {
     let canonical = serde_json::to_value(&class.spec).unwrap_or_default().to_string();
     names::hex(&Sha256::digest(canonical))
 }

@@ -101,8 +101,6 @@ pub(crate) enum BindRefusal {
     OtherArguments,
     /// The volume holds nothing, though it was bound before.
     EmptyWorkspace,
-    /// The volume holds another environment.
-    WrongEnvironment,
 }
 
 /// All dials. Clones are the same.
@@ -219,7 +217,8 @@ impl Call {
                 Err(Failure::Again { cause, after }) => {
                     let is_due =
                         told_at.is_none_or(|at| at.elapsed() > RETOLD) || self.tells_other_than(&cause);
-                    if is_due && began.elapsed() > QUIET.min(after.unwrap_or(QUIET)) {
+                    // What has a pause of its own is no executor that is slow to start.
+                    if is_due && (after.is_some() || began.elapsed() > QUIET) {
                         told_at = Some(Instant::now());
                         self.tell(Progress::Trying(Some(cause))).await;
                     }
@@ -235,11 +234,13 @@ impl Call {
         let now = Timestamp::now();
         let own = self.dials.own_credential(now).ok_or_else(Failure::closed)?;
         let namespace = self.session.metadata.namespace.as_deref().unwrap_or_default();
+        let trust = self.dials.shared.authority.certificate();
+        let channel = attempt::connect(&self.target, namespace, trust, &own).await?;
+        // Read for an executor that is there, not at every attempt to reach it.
         let secret =
             variables::from_secrets(&self.dials.shared.client, namespace, &self.session.spec).await?;
         let request = request::bind(&self.session, &self.class.spec, &self.target, secret);
-        let trust = self.dials.shared.authority.certificate();
-        attempt::bind(&self.target, namespace, trust, &own, request).await
+        attempt::bind(channel, request).await
     }
 
     fn tells_other_than(&self, cause: &Cause) -> bool {

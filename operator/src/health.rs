@@ -1,6 +1,6 @@
 //! Whether the operator lives, and whether it sees everything.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::http::StatusCode;
@@ -11,13 +11,17 @@ use tokio_util::sync::CancellationToken;
 use crate::caches::Caches;
 use crate::telemetry::story;
 
-/// Answers `/healthz` and `/readyz` until `stop`.
-pub(crate) async fn serve(listener: TcpListener, caches: Arc<Caches>, stop: CancellationToken) {
+/// Answers `/healthz` and `/readyz` until `stop`. `caches` come once there is an authority.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    caches: Arc<OnceLock<Arc<Caches>>>,
+    stop: CancellationToken,
+) {
     let ready = move || {
-        let answer = if caches.are_complete() {
-            (StatusCode::OK, "ok")
-        } else {
-            (StatusCode::SERVICE_UNAVAILABLE, "not everything has been listed yet")
+        let answer = match caches.get() {
+            Some(caches) if caches.are_complete() => (StatusCode::OK, "ok"),
+            Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "not everything has been listed yet"),
+            None => (StatusCode::SERVICE_UNAVAILABLE, "the API server has not answered yet"),
         };
         std::future::ready(answer)
     };

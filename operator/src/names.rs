@@ -23,6 +23,12 @@ pub fn pod(session: &Uid, epoch: i64) -> String {
     format!("{}-{epoch}", claim(session))
 }
 
+/// The epoch in the name of a pod; `None` for any other name.
+pub(crate) fn epoch(pod: &str) -> Option<i64> {
+    let (_, epoch) = pod.strip_prefix("ses-")?.split_once('-')?;
+    epoch.parse().ok().filter(|epoch| *epoch > 0)
+}
+
 /// Name of a class's network policy.
 pub fn policy(class: &Uid) -> String {
     format!("exc-{}", digest(class.as_str(), NAME_DIGITS))
@@ -67,6 +73,16 @@ mod tests {
         assert_eq!(claim, "ses-1f6685236f58fb8260b3");
         assert_eq!(pod, format!("{claim}-9223372036854775807"));
         assert!(pod.len() <= 63 && pod.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-'));
+    }
+
+    #[test]
+    fn a_pod_s_name_tells_its_epoch() {
+        for number in [1, 2, i64::MAX] {
+            assert_eq!(epoch(&pod(&UID.into(), number)), Some(number));
+        }
+        for name in ["ses-1f6685236f58fb8260b3", "ses-x-0", "ses-x--1", "ses-x-y", "other-1"] {
+            assert_eq!(epoch(name), None, "{name}");
+        }
     }
 
     #[test]

@@ -118,6 +118,9 @@ pub(crate) struct Pauses {
 
 #[derive(Default)]
 struct Pause {
+    /// How often in a row something was refused.
+    refusals: u32,
+    /// How often in a row something failed.
     failures: u32,
     failing_until: Option<Timestamp>,
     refused: Option<(Refused, Generations)>,
@@ -141,7 +144,7 @@ impl Pauses {
     ) -> Refused {
         let mut of = self.lock();
         let pause = of.entry(session.clone()).or_default();
-        let refused = Refused { step, cause, until: now + pause.next() };
+        let refused = Refused { step, cause, until: now + next(&mut pause.refusals) };
         pause.refused = Some((refused.clone(), generations));
         refused
     }
@@ -153,10 +156,18 @@ impl Pauses {
         let pause = of.entry(session.clone()).or_default();
         let until = match pause.failing_until {
             Some(until) if now < until => until,
-            Some(_) | None => now + pause.next(),
+            Some(_) | None => now + next(&mut pause.failures),
         };
         pause.failing_until = Some(until);
         until.duration_since(now)
+    }
+
+    /// Something was carried out: what fails now has another cause, or comes after it.
+    pub(crate) fn progress(&self, session: &Uid) {
+        if let Some(pause) = self.lock().get_mut(session) {
+            pause.failures = 0;
+            pause.failing_until = None;
+        }
     }
 
     /// Everything that was planned is done, or the Session is gone.
@@ -169,12 +180,11 @@ impl Pauses {
     }
 }
 
-impl Pause {
-    fn next(&mut self) -> SignedDuration {
-        let pause = FIRST_PAUSE.checked_mul(1_i32 << self.failures.min(16)).unwrap_or(LONGEST_PAUSE);
-        self.failures = self.failures.saturating_add(1);
-        pause.min(LONGEST_PAUSE)
-    }
+/// The pause after so many in a row, and one more.
+fn next(times: &mut u32) -> SignedDuration {
+    let pause = FIRST_PAUSE.checked_mul(1_i32 << (*times).min(16)).unwrap_or(LONGEST_PAUSE);
+    *times = times.saturating_add(1);
+    pause.min(LONGEST_PAUSE)
 }
 
 #[cfg(test)]

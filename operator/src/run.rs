@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::caches::{Caches, Wakes};
-use crate::certificate::{Authority, keep_harness_client, load_authority};
+use crate::certificate::{Authority, KeepError, keep_harness_client, load_authority};
 use crate::context::Context;
 use crate::dial::Dials;
 use crate::events::events;
@@ -39,6 +39,10 @@ const CONNECT: Duration = Duration::from_secs(5);
 const RENEWAL: Duration = Duration::from_hours(1);
 /// After its certificate could not be looked at.
 const RENEWAL_AGAIN: Duration = Duration::from_secs(30);
+/// Before the certificates are tried again at the start, doubled each time.
+const CERTIFICATES_AGAIN: Duration = Duration::from_millis(250);
+/// The longest pause before that.
+const CERTIFICATES_PAUSE: Duration = Duration::from_secs(5);
 /// For reconciles that are under way when the operator ends.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -84,14 +88,18 @@ async fn operate(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
         .await
         .with_context(|| format!("cannot listen at {}", config.health_listen))?;
     let health = listener.local_addr().context("cannot read the address")?;
-    let secrets: Api<Secret> = Api::namespaced(client.clone(), &config.namespace);
-    let authority = Arc::new(load_authority(&secrets, Timestamp::now()).await?);
-    keep_harness_client(&secrets, &authority, Timestamp::now()).await?;
     tracing::info!(namespace = config.namespace, %health, "operator starts");
+    let mut tasks = JoinSet::new();
+    let healthy = Arc::new(OnceLock::new());
+    tasks.spawn(health::serve(listener, Arc::clone(&healthy), stop.child_token()));
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), &config.namespace);
+    let Some(authority) = stop.run_until_cancelled(keep_certificates(&secrets)).await else {
+        return Ok(());
+    };
+    let authority = Arc::new(authority?);
 
     let (session_wakes, session_queue) = mpsc::channel(WAKES);
     let (class_wakes, class_queue) = mpsc::channel(WAKES);
-    let mut tasks = JoinSet::new();
     let dials = Dials::new(client.clone(), Arc::clone(&authority), session_wakes.clone(), stop.child_token());
     let pauses = Arc::new(Pauses::default());
     let forget = {
@@ -105,7 +113,8 @@ async fn operate(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     let caches = Caches::watch(&watching, &wakes, forget, &mut tasks);
     let (events, written) = events(client.clone());
     tasks.spawn(written);
-    tasks.spawn(health::serve(listener, Arc::clone(&caches), stop.child_token()));
+    // Set once: nobody else does.
+    let _ = healthy.set(Arc::clone(&caches));
     tasks.spawn(renew(secrets, Arc::clone(&authority)));
     let ctx = Arc::new(Context {
         client,
@@ -135,11 +144,14 @@ async fn operate(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     ));
     let work = async { tokio::join!(sessions, classes) };
     let ended = async {
-        tokio::select! {
-            _ = work => Ok(()),
-            Some(ended) = tasks.join_next() => {
-                ended.context("a part of the operator failed")?;
-                if stop.is_cancelled() { Ok(()) } else { anyhow::bail!("a part of the operator ended") }
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                _ = &mut work => return Ok(()),
+                Some(ended) = tasks.join_next() => {
+                    ended.context("a part of the operator failed")?;
+                    anyhow::ensure!(stop.is_cancelled(), "a part of the operator ended");
+                }
             }
         }
     };
@@ -157,6 +169,27 @@ async fn operate(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     stop.cancel();
     dials.ended().await;
     result
+}
+
+/// The authority, and the harness's certificate from it. An API server that is away is waited for: it is no reason to end,
+/// since what ends is started again later and later.
+async fn keep_certificates(secrets: &Api<Secret>) -> Result<Authority, KeepError> {
+    let mut pause = CERTIFICATES_AGAIN;
+    loop {
+        let kept = async {
+            let authority = load_authority(secrets, Timestamp::now()).await?;
+            keep_harness_client(secrets, &authority, Timestamp::now()).await?;
+            Ok(authority)
+        };
+        match kept.await {
+            Err(error @ KeepError::Api { .. }) if error.is_transient() => {
+                tracing::warn!(error = story(&error), ?pause, "certificates are not kept yet");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(CERTIFICATES_PAUSE);
+            }
+            kept => return kept,
+        }
+    }
 }
 
 /// One connection for watches and one for everything else, so that a long list delays no write.

@@ -122,11 +122,13 @@ impl Reconcile {
             }
             let outcome = act::act(&self.ctx, &seen, &plan.steps, now).await;
             self.secret = outcome.secret.or(self.secret.take());
-            for notice in plan.notices {
-                self.ctx.events.publish(&*seen.session, notice);
+            if matches!(outcome.error, None | Some(WriteError::Refused { .. })) {
+                for notice in plan.notices {
+                    self.ctx.events.publish(&*seen.session, notice);
+                }
             }
             match outcome.error {
-                None => {}
+                None => self.ctx.pauses.progress(&uid),
                 Some(WriteError::Refused { step, cause }) => {
                     let Refused { cause, .. } = self.ctx.pauses.refuse(&uid, (step, cause), generations, now);
                     tracing::info!(reason = cause.reason.as_str(), message = cause.message, "refused");

@@ -20,6 +20,8 @@ pub const HARNESS: &str = "mooring-harness";
 
 /// Annotation of executor pods: the epoch they are bound under, decimal.
 pub const EPOCH: &str = "mooring.dev/epoch";
+/// Annotation of executor pods: SHA-256 over the class they were made from, 64 lower-case hexadecimal digits.
+pub const CLASS_DIGEST: &str = "mooring.dev/class-digest";
 /// Annotation of a volume claim: the revision of the environment on it, 32 lower-case hexadecimal digits, set in the
 /// create call and never changed.
 pub const REVISION: &str = "mooring.dev/revision";

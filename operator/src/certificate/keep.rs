@@ -45,6 +45,19 @@ pub enum KeepError {
     Authority(#[from] AuthorityError),
 }
 
+impl KeepError {
+    /// Whether it may be gone in a moment: the API server was not reached, was busy, or had a fault of its own.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Api { source, .. } => {
+                let code = if let kube::Error::Api(status) = &**source { Some(status.code) } else { None };
+                code.is_none_or(|code| matches!(code, 409 | 429 | 500..))
+            }
+            Self::Incomplete { .. } | Self::Authority(_) => false,
+        }
+    }
+}
+
 /// Reads the authority, or makes it when there is none. Safe against another operator doing the same: the Secret that was
 /// created first counts for both.
 ///

@@ -3,6 +3,8 @@
 //! In: the operator and the harness, on the executor's port, from nowhere else. Out: nothing, then the class's blocks
 //! without the addresses that serve a machine's metadata, then the cluster's DNS where the class asks for it. A block that
 //! covers the API server's address reaches it: pods hold no credential for it, and a class that minds says `except`.
+//!
+//! Nobody owns it: the garbage collector would end it before the last pod of its class. The class's finalizer does.
 
 use k8s_openapi::api::networking::v1::{
     IPBlock, NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPeer,
@@ -35,7 +37,6 @@ pub(crate) fn desired_policy(class: &ExecutorClass, operator_namespace: &str) ->
                 labels.extend(labels::pairs([(label::CLASS, &names::label(&class.name_any()))]));
                 labels
             }),
-            owner_references: Some(labels::owned_by(class)),
             ..ObjectMeta::default()
         },
         spec: Some(NetworkPolicySpec {
@@ -51,12 +52,9 @@ pub(crate) fn desired_policy(class: &ExecutorClass, operator_namespace: &str) ->
     }
 }
 
-/// Whether an observed policy is the one that is wanted: same owner, same rules.
+/// Whether an observed policy is the one that is wanted, and stays.
 pub(crate) fn is_current(observed: &NetworkPolicy, desired: &NetworkPolicy) -> bool {
-    let owner = desired.metadata.owner_references.as_ref().and_then(|owners| owners.first());
-    observed.spec == desired.spec
-        && owner
-            .is_some_and(|owner| labels::is_owned_by(observed.metadata.owner_references.as_ref(), &owner.uid))
+    observed.spec == desired.spec && observed.metadata.deletion_timestamp.is_none()
 }
 
 fn ingress(operator_namespace: &str) -> NetworkPolicyIngressRule {

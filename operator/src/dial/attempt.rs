@@ -54,15 +54,8 @@ impl Failure {
     }
 }
 
-/// Binds the executor, over a connection that is closed again.
-pub(super) async fn bind(
-    target: &Target,
-    namespace: &str,
-    trust: &str,
-    own: &Credential,
-    request: BindRequest,
-) -> Result<Answer, Failure> {
-    let channel = connect(target, namespace, trust, own).await?;
+/// Binds the executor at the other end, over a connection that is closed with it.
+pub(super) async fn bind(channel: Channel, request: BindRequest) -> Result<Answer, Failure> {
     let mut workspaces = WorkspaceServiceClient::new(channel)
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
@@ -73,7 +66,8 @@ pub(super) async fn bind(
     }
 }
 
-async fn connect(
+/// Reaches the executor of `target` and proves that it is the one.
+pub(super) async fn connect(
     target: &Target,
     namespace: &str,
     trust: &str,
@@ -112,7 +106,11 @@ fn refusal(status: &Status) -> Failure {
         ErrorCode::StaleEpoch => Failure::Refused(BindRefusal::StaleEpoch { current: current(&detail) }),
         ErrorCode::OperationConflict => Failure::Refused(BindRefusal::OtherArguments),
         ErrorCode::EmptyWorkspace => Failure::Refused(BindRefusal::EmptyWorkspace),
-        ErrorCode::WrongEnvironment => Failure::Refused(BindRefusal::WrongEnvironment),
+        // The volume may be exchanged under a pod that runs, and back.
+        ErrorCode::WrongEnvironment => Failure::later(
+            SessionReason::WorkspaceMismatch,
+            "the executor found another environment on the volume",
+        ),
         ErrorCode::Busy | ErrorCode::Draining | ErrorCode::RunnerUnavailable => {
             Failure::soon(format!("the executor answers {}", code.name()))
         }
@@ -179,7 +177,10 @@ mod tests {
             (ErrorCode::StaleEpoch, "StaleEpoch { current: 7 }"),
             (ErrorCode::OperationConflict, "OtherArguments"),
             (ErrorCode::EmptyWorkspace, "EmptyWorkspace"),
-            (ErrorCode::WrongEnvironment, "WrongEnvironment"),
+            (
+                ErrorCode::WrongEnvironment,
+                "WorkspaceMismatch the executor found another environment on the volume Some(10s)",
+            ),
             (ErrorCode::RunnerUnavailable, "Binding the executor answers runner_unavailable None"),
             (ErrorCode::NoSpace, "BindRefused the executor answers no_space: words Some(10s)"),
         ] {

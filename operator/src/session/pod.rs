@@ -39,7 +39,10 @@ pub(crate) fn desired_pod(session: &Session, class: &ExecutorClass, epoch: i64) 
             name: Some(name.clone()),
             namespace: session.meta().namespace.clone(),
             labels: Some(labels::of_pod(session, class)),
-            annotations: Some(labels::pairs([(label::EPOCH, &epoch.to_string())])),
+            annotations: Some(labels::pairs([
+                (label::EPOCH, &epoch.to_string()),
+                (label::CLASS_DIGEST, &crate::class::digest(class)),
+            ])),
             owner_references: Some(labels::owned_by(session)),
             ..ObjectMeta::default()
         },

@@ -89,6 +89,10 @@ pub struct Executor {
     /// Landlock ABI that confines its commands.
     #[schemars(range(min = 0))]
     pub landlock: i32,
+    /// When the loss began that it took the place of; the first one, where those before it were lost within a minute. The next
+    /// loss is followed by a pause that grows with this time, unless it lived for longer than that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovering_since: Option<Time>,
 }
 
 /// The claim of a workspace's volume.

@@ -39,7 +39,6 @@ const READ: &[&str] = &["get", "list", "watch"];
 
 /// In every namespace.
 const OPERATOR: &[Grant] = &[
-    Grant::new("What is asked for.", OURS, &["tasks", "approvals", "preferences"], READ),
     Grant::new(
         "What is asked for, and the finalizers. A spec is never written: admission refuses it.",
         OURS,
@@ -70,37 +69,28 @@ const OPERATOR: &[Grant] = &[
         "Who reaches whom.",
         "networking.k8s.io",
         &["networkpolicies"],
-        &["get", "list", "watch", "create", "patch"],
+        &["get", "list", "watch", "create", "patch", "delete"],
     ),
     Grant::new("Whether a node answers.", "", &["nodes"], READ),
     Grant::new("Which volumes there can be.", "storage.k8s.io", &["storageclasses", "csidrivers"], READ),
-    Grant::new("What people should see.", "events.k8s.io", &["events"], &["create", "patch"]),
+    Grant::new("What people should see.", "events.k8s.io", &["events"], &["create"]),
 ];
 
 /// In its own namespace.
-const OPERATOR_HOME: &[Grant] = &[
-    Grant::new("The harness's client certificate.", "", &["secrets"], &["patch"])
-        .of(&["mooring-harness-client"]),
-    Grant::new("Who of several leads.", "coordination.k8s.io", &["leases"], &["create"]),
-    Grant::new("Who of several leads.", "coordination.k8s.io", &["leases"], &["get", "update", "patch"])
-        .of(&["mooring-operator"]),
-];
+const OPERATOR_HOME: &[Grant] =
+    &[Grant::new("The harness's client certificate.", "", &["secrets"], &["patch"])
+        .of(&["mooring-harness-client"])];
 
 /// Who works here.
 const PERSON: &[Grant] = &[
     Grant::new(
-        "One's own; admission compares the owner.",
+        "One's own.",
         OURS,
         &["sessions", "preferences"],
         &["get", "list", "watch", "create", "update", "patch", "delete"],
     ),
     Grant::new("A Task never changes.", OURS, &["tasks"], &["get", "list", "watch", "create", "delete"]),
-    Grant::new(
-        "To answer; admission lets the owner alone, once.",
-        OURS,
-        &["approvals"],
-        &["get", "list", "watch", "update", "patch", "delete"],
-    ),
+    Grant::new("To answer.", OURS, &["approvals"], &["get", "list", "watch", "update", "patch", "delete"]),
     Grant::new("To choose one.", OURS, &["executorclasses"], READ),
 ];
 

@@ -1,4 +1,6 @@
 use expect_test::{Expect, expect};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use mooring_operator_api::executor_class::{AddressBlock, ExecutorClassSpec};
 
 use super::*;
@@ -144,8 +146,9 @@ fn a_policy_that_somebody_changed_is_not_current() {
     let mut opened = desired.clone();
     opened.spec.get_or_insert_default().policy_types = Some(vec!["Ingress".to_owned()]);
     assert!(!is_current(&opened, &desired), "other rules");
-    let mut orphan = desired.clone();
-    orphan.metadata.owner_references = None;
-    assert!(!is_current(&orphan, &desired), "no owner");
+    let mut leaving = desired.clone();
+    leaving.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+    assert!(!is_current(&leaving, &desired), "about to go");
+    assert_eq!(desired.metadata.owner_references, None, "the collector would end it before its pods");
     assert!(!is_current(&desired, &desired_policy(&class(None), "elsewhere")), "another operator");
 }

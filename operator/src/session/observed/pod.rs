@@ -8,6 +8,7 @@ use kube::ResourceExt as _;
 use mooring_operator_api::condition::SessionReason;
 use mooring_operator_api::{Uid, label};
 
+use crate::names;
 use crate::session::pod::{EXECUTOR, RUNNER};
 
 /// One pod of a Session.
@@ -17,8 +18,10 @@ pub(crate) struct PodFacts {
     pub(crate) name: String,
     /// Its UID.
     pub(crate) uid: Uid,
-    /// The epoch in its annotation; 0 when somebody removed it.
+    /// The epoch that its name ends with; 0 for a name that is none of ours.
     pub(crate) epoch: i64,
+    /// What its class was when it was made: [`crate::class::digest`].
+    pub(crate) class_digest: Option<String>,
     /// When it was made.
     pub(crate) created: Timestamp,
     /// Where it is reached, as soon as it has an address.
@@ -93,7 +96,8 @@ pub(crate) fn read(pod: &Pod, node_is_silent: impl Fn(&str) -> bool) -> PodFacts
     PodFacts {
         name: pod.name_any(),
         uid: Uid::from(pod.uid().unwrap_or_default()),
-        epoch: pod.annotations().get(label::EPOCH).and_then(|text| text.parse().ok()).unwrap_or(0),
+        epoch: names::epoch(&pod.name_any()).unwrap_or(0),
+        class_digest: pod.annotations().get(label::CLASS_DIGEST).cloned(),
         created: pod.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
         address: status.pod_ip.as_deref().and_then(|text| text.parse().ok()),
         state: state(status),
@@ -163,21 +167,18 @@ fn waiting(status: &PodStatus, executor: Option<&ContainerStatus>) -> Cause {
         return Cause::new(reason, words(&[unplaced.message.as_deref()]));
     }
     let runner = container(status.init_container_statuses.as_ref(), RUNNER);
-    [runner, executor]
-        .into_iter()
-        .flatten()
-        .find_map(hindrance)
-        .unwrap_or_else(|| Cause::new(SessionReason::PodPending, stage(status)))
+    [runner, executor].into_iter().flatten().find_map(hindrance).unwrap_or_else(|| stage(status))
 }
 
-/// How far a pod is that nothing hinders (KEP-3085 has the condition).
-fn stage(status: &PodStatus) -> &'static str {
-    if condition(status, "PodScheduled").is_none_or(|it| it.status != "True") {
-        return "the pod is to be scheduled";
-    }
-    match condition(status, "PodReadyToStartContainers").map(|it| it.status.as_str()) {
-        Some("True") => "the pod has its volume and network; its image is pulled or its containers start",
-        _ => "the node provides the pod's volume and network",
+/// How far a pod is that nothing hinders. KEP-3085 has the second condition: of what comes after it, only a pull takes long.
+fn stage(status: &PodStatus) -> Cause {
+    let is_true = |type_| condition(status, type_).is_some_and(|it| it.status == "True");
+    if !is_true("PodScheduled") {
+        Cause::new(SessionReason::PodPending, "the pod is to be scheduled")
+    } else if is_true("PodReadyToStartContainers") {
+        Cause::new(SessionReason::ImagePulling, "the pod has its volume and network, and waits for its image")
+    } else {
+        Cause::new(SessionReason::PodPending, "the node provides the pod's volume and network")
     }
 }
 

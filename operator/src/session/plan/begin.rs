@@ -33,9 +33,9 @@ impl Next {
         Self { above: epoch, ..self }
     }
 
-    /// The one before is lost.
-    pub(super) fn replace(now: Timestamp) -> Self {
-        Self { type_: OperationType::Replace, started_at: now, above: 0 }
+    /// The one before is lost; since when, if others were lost shortly before it.
+    pub(super) fn replace(since: Timestamp) -> Self {
+        Self { type_: OperationType::Replace, started_at: since, above: 0 }
     }
 
     /// The Session is wanted awake.
@@ -96,7 +96,7 @@ pub(super) fn clear(draft: &mut Draft<'_>, next: &Next) {
     for pod in &seen.pods {
         draft.delete_pod(pod);
     }
-    let operation = record(draft, next, highest(draft, next) + 1, OperationStep::Claim);
+    let operation = record(draft, next, highest(draft, next).saturating_add(1), OperationStep::Claim);
     start::prepare(draft, &operation);
 }
 
@@ -125,7 +125,7 @@ fn record(draft: &mut Draft<'_>, next: &Next, epoch: i64, step: OperationStep) -
         OperationType::Sleep => "sleep",
         OperationType::Retire => "retire",
     };
-    let coming = if step == OperationStep::DeletePod { epoch + 1 } else { epoch };
+    let coming = if step == OperationStep::DeletePod { epoch.saturating_add(1) } else { epoch };
     let operation = Operation {
         id: format!("{word}-{coming}"),
         type_: *type_,

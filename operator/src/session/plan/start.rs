@@ -95,14 +95,16 @@ pub(super) fn prepare(draft: &mut Draft<'_>, operation: &Operation) {
         draft.delete_pod(pod);
         is_alone &= pod.is_over;
     }
-    if !is_recorded {
-        draft.step(Step::CreateSecret(epoch));
-    } else if draft.seen.secret == SecretFacts::Foreign {
-        let message = "the Secret with the name of this session's pod is not this session's";
-        draft.wait_until(draft.now + FOREIGN);
-        return draft.ready(&Cause::new(SessionReason::NameConflict, message));
-    } else if secret(draft, epoch) && has_policy && is_alone && !claim.is_planned {
-        draft.step(Step::CreatePod(epoch));
+    // A key is made only for an epoch that stands in the status: what sleeps or ends looks for that one alone.
+    if is_recorded {
+        if draft.seen.secret == SecretFacts::Foreign {
+            let message = "the Secret with the name of this session's pod is not this session's";
+            draft.wait_until(draft.now + FOREIGN);
+            return draft.ready(&Cause::new(SessionReason::NameConflict, message));
+        }
+        if secret(draft, epoch) && has_policy && is_alone && !claim.is_planned {
+            draft.step(Step::CreatePod(epoch));
+        }
     }
     progress(draft, operation, &Cause::new(SessionReason::PodPending, "the pod is being made"));
 }
@@ -216,6 +218,11 @@ fn follow(
     if let Some(node) = &pod.silent_node {
         return draft.ready(&begin::unreachable(node));
     }
+    if pod.class_digest.as_deref() != Some(crate::class::digest(class).as_str()) {
+        // Whatever holds it up may just have been mended.
+        let cause = Cause::new(SessionReason::PodPending, "the class has changed; the pod is made anew");
+        return begin::lose(draft, &cause, &Next::again(operation));
+    }
     let (Some(address), Some(revision)) = (pod.address, &claim.revision) else {
         return wait(draft, operation, pod, claim);
     };
@@ -237,7 +244,7 @@ fn follow(
                 self::progress(draft, operation, cause);
             }
             Progress::Trying(_) => wait(draft, operation, pod, claim),
-            Progress::Bound(answer) => bound(draft, &target, answer, claim, class),
+            Progress::Bound(answer) => bound(draft, operation, &target, answer, claim, class),
             Progress::Refused(refusal) => refused(draft, operation, refusal),
         },
         Some(_) | None => {
@@ -272,7 +279,14 @@ fn progress(draft: &mut Draft<'_>, operation: &Operation, cause: &Cause) {
     draft.ready(cause);
 }
 
-fn bound(draft: &mut Draft<'_>, target: &Target, answer: &Answer, claim: &Usable, class: &ExecutorClass) {
+fn bound(
+    draft: &mut Draft<'_>,
+    operation: &Operation,
+    target: &Target,
+    answer: &Answer,
+    claim: &Usable,
+    class: &ExecutorClass,
+) {
     let minimum = class.spec.minimum_landlock;
     if answer.landlock < minimum {
         let message = format!("Landlock ABI {} on its node, the class demands {minimum}", answer.landlock);
@@ -292,6 +306,10 @@ fn bound(draft: &mut Draft<'_>, target: &Target, answer: &Answer, claim: &Usable
         address: std::net::SocketAddr::new(target.address, EXECUTOR_PORT).to_string(),
         boot_id: answer.boot_id.clone(),
         landlock: answer.landlock,
+        recovering_since: match operation.type_ {
+            OperationType::Replace => Some(operation.started_at.clone()),
+            OperationType::Start | OperationType::Wake | OperationType::Sleep | OperationType::Retire => None,
+        },
     });
     draft.status.operation = None;
     draft.ready(&ready(target.epoch, &target.pod));
@@ -315,10 +333,6 @@ fn refused(draft: &mut Draft<'_>, operation: &Operation, refusal: &BindRefusal) 
         }
         BindRefusal::EmptyWorkspace => {
             end::lose_workspace(draft, "the volume holds nothing of this environment");
-        }
-        BindRefusal::WrongEnvironment => {
-            let message = "the executor found another environment on the volume";
-            draft.ready(&Cause::new(SessionReason::WorkspaceMismatch, message));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! An executor is bound: nothing to do while it lives. Nothing is written and nobody is called.
 
-use k8s_openapi::jiff::SignedDuration;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use mooring_operator_api::condition::{ConditionType, SessionReason};
 
 use super::super::observed::SecretFacts;
@@ -10,6 +10,9 @@ use super::draft::Draft;
 use super::{Step, start};
 use crate::certificate::RENEWED_AFTER;
 
+/// An executor that was bound for longer than this has recovered from the loss before it.
+const RECOVERED: SignedDuration = SignedDuration::from_mins(1);
+
 /// Keeps a bound executor, or notices that it is lost.
 pub(super) fn keep(draft: &mut Draft<'_>) {
     let seen = draft.seen;
@@ -17,12 +20,13 @@ pub(super) fn keep(draft: &mut Draft<'_>) {
     if seen.dial.is_some() {
         draft.step(Step::HangUp);
     }
+    let since = losing_since(draft, executor.recovering_since.as_ref().map(|since| since.0));
     let Some(pod) = seen.pods.iter().find(|pod| pod.uid == executor.pod_uid) else {
         let cause = Cause::new(SessionReason::PodDeleted, format!("pod {} is gone", executor.pod));
-        return begin::lose(draft, &cause, &Next::replace(draft.now));
+        return begin::lose(draft, &cause, &Next::replace(since));
     };
     if let Some(cause) = pod.loss() {
-        return begin::lose(draft, cause, &Next::replace(draft.now));
+        return begin::lose(draft, cause, &Next::replace(since));
     }
     match &pod.runner_restart {
         Some(restart) => draft.condition(&restart.cause),
@@ -41,4 +45,11 @@ pub(super) fn keep(draft: &mut Draft<'_>) {
         // It was renewed since; looked at again when that one may be due.
         draft.wait_until(draft.now + SignedDuration::from_hours(24));
     }
+}
+
+/// Since when executors of this Session are lost one after the other, if this one is lost now.
+fn losing_since(draft: &Draft<'_>, recovering_since: Option<Timestamp>) -> Timestamp {
+    let bound_at = draft.standing(ConditionType::Ready).map(|ready| ready.last_transition_time.0);
+    let is_short = bound_at.is_some_and(|at| draft.now.duration_since(at) < RECOVERED);
+    recovering_since.filter(|_| is_short).unwrap_or(draft.now)
 }

@@ -68,9 +68,7 @@ fn a_new_pod_waits() {
     check(placed("False"), expect!["waiting, PodPending: the node provides the pod's volume and network"]);
     check(
         placed("True"),
-        expect![
-            "waiting, PodPending: the pod has its volume and network; its image is pulled or its containers start"
-        ],
+        expect!["waiting, ImagePulling: the pod has its volume and network, and waits for its image"],
     );
     check(waiting("PodInitializing", ""), expect!["waiting, PodPending: the pod is to be scheduled"]);
 }

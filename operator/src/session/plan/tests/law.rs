@@ -9,6 +9,7 @@ use mooring_operator_api::label;
 use proptest::prelude::*;
 
 use super::super::super::claim::Revision;
+use super::super::super::needs_secret;
 use super::super::super::observed::pod::{Cause, PodFacts, PodState};
 use super::super::super::observed::{ClaimFacts, OurClaim, PolicyFacts, SecretFacts};
 use super::super::{Step, plan};
@@ -85,8 +86,14 @@ impl Cluster {
 
     fn steps(&mut self) -> Vec<Step> {
         let has_secret = self.secrets.contains(&self.epoch());
-        self.scene.secret = if has_secret { SecretFacts::Fresh } else { SecretFacts::Absent };
-        plan(&self.scene.observed(), self.scene.now).steps
+        let mut seen = self.scene.observed();
+        let status = self.scene.session.status.clone().unwrap_or_default();
+        seen.secret = match needs_secret(&seen, &status, self.scene.now) {
+            true if has_secret => SecretFacts::Fresh,
+            true => SecretFacts::Absent,
+            false => SecretFacts::Unread,
+        };
+        plan(&seen, self.scene.now).steps
     }
 
     /// Carries out plans until there is nothing to do.
@@ -267,6 +274,7 @@ fn pending(epoch: i64, now: jiff::Timestamp) -> PodFacts {
         name: crate::names::pod(&"0f3a1c1e-52f5-4d0e-9d3f-6f3a4f0b2c11".into(), epoch),
         uid: uid(epoch),
         epoch,
+        class_digest: Scene::empty().class.as_ref().map(crate::class::digest),
         created: now,
         address: None,
         state: PodState::Waiting(Cause::new(SessionReason::PodPending, "being started")),
@@ -277,10 +285,17 @@ fn pending(epoch: i64, now: jiff::Timestamp) -> PodFacts {
     }
 }
 
-fn after(happenings: &[Happening]) -> Cluster {
+/// Each happening, and whether the operator comes to its end before it.
+fn story() -> impl Strategy<Value = Vec<(bool, Happening)>> {
+    prop::collection::vec((prop::bool::weighted(0.7), happening()), 0..40)
+}
+
+fn after(story: &[(bool, Happening)]) -> Cluster {
     let mut cluster = Cluster::new();
-    for happening in happenings {
-        cluster.settle();
+    for (settles, happening) in story {
+        if *settles {
+            cluster.settle();
+        }
         cluster.happen(happening);
     }
     cluster
@@ -289,14 +304,14 @@ fn after(happenings: &[Happening]) -> Cluster {
 proptest! {
     /// Planning comes to an end, whatever happened, and then there is nothing left to do.
     #[test]
-    fn every_reconcile_comes_to_its_end(happenings in prop::collection::vec(happening(), 0..40)) {
-        after(&happenings).settle();
+    fn every_reconcile_comes_to_its_end(story in story()) {
+        after(&story).settle();
     }
 
     /// Once nothing hinders it, every Session that is wanted awake becomes ready, over the volume it always had.
     #[test]
-    fn a_session_that_is_left_alone_becomes_ready(happenings in prop::collection::vec(happening(), 0..40)) {
-        let mut cluster = after(&happenings);
+    fn a_session_that_is_left_alone_becomes_ready(story in story()) {
+        let mut cluster = after(&story);
         cluster.happen(&Happening::Suspend(false));
         cluster.happen(&Happening::Silence(false));
         for _ in 0..40 {
@@ -312,8 +327,8 @@ proptest! {
 
     /// A deleted Session goes, at the latest at its deadline, and leaves no key, no claim and no pod that runs on.
     #[test]
-    fn a_deleted_session_goes_and_leaves_nothing(happenings in prop::collection::vec(happening(), 0..40)) {
-        let mut cluster = after(&happenings);
+    fn a_deleted_session_goes_and_leaves_nothing(story in story()) {
+        let mut cluster = after(&story);
         cluster.scene.session.metadata.deletion_timestamp = Some(Time(cluster.scene.now));
         for _ in 0..10 {
             cluster.settle();

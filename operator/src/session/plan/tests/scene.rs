@@ -153,7 +153,10 @@ impl Scene {
                     uid: "claim-1".into(),
                 });
             }
-            ("bound", _) => {
+            // Now, or for so many seconds after losses that began so many seconds ago.
+            ("bound", words) => {
+                let (lived, recovering) = words.split_once(':').unwrap_or(("3600", ""));
+                let recovering_since = (!recovering.is_empty()).then(|| Time(self.ago(recovering)));
                 self.record("environment");
                 let epoch = self.status().epoch.unwrap_or(1);
                 let pod = names::pod(&UID.into(), epoch);
@@ -163,8 +166,13 @@ impl Scene {
                     address: "192.0.2.1:7443".to_owned(),
                     boot_id: "b".repeat(32),
                     landlock: 7,
+                    recovering_since,
                 });
                 self.record("ready=Bound");
+                let bound_at = Time(self.ago(lived));
+                if let Some(ready) = self.status().conditions.last_mut() {
+                    ready.last_transition_time = bound_at;
+                }
             }
             ("op", words) => {
                 let words: Vec<&str> = words.split(':').collect();
@@ -286,7 +294,10 @@ impl Scene {
         let (state, leaving, is_over) = match words[1] {
             "pending" => (pending(SessionReason::PodPending, "the pod is being started"), None, false),
             "unschedulable" => (pending(SessionReason::Unschedulable, "0/1 nodes"), None, false),
-            "no-image" => (pending(SessionReason::ImageUnavailable, "ErrImagePull"), None, false),
+            // Held up, and made when the class was another one.
+            "no-image" | "outdated" => {
+                (pending(SessionReason::ImageUnavailable, "ErrImagePull"), None, false)
+            }
             "running" => (PodState::Running, None, false),
             "leaving" => {
                 let cause = Cause::new(SessionReason::PodDeleted, "the pod is being deleted");
@@ -302,6 +313,7 @@ impl Scene {
             name: names::pod(&UID.into(), epoch),
             uid: uid(epoch),
             epoch,
+            class_digest: self.class.as_ref().filter(|_| words[1] != "outdated").map(crate::class::digest),
             created,
             address: None,
             state,
@@ -434,7 +446,6 @@ fn progress(outcome: &str) -> Progress {
         }
         ("other-arguments", _) => Progress::Refused(BindRefusal::OtherArguments),
         ("empty", _) => Progress::Refused(BindRefusal::EmptyWorkspace),
-        ("wrong", _) => Progress::Refused(BindRefusal::WrongEnvironment),
         other => panic!("no outcome: {other:?}"),
     }
 }
@@ -450,6 +461,7 @@ fn reason_of(word: &str) -> SessionReason {
         R::SecretNotFound,
         R::BindRefused,
         R::Binding,
+        R::WorkspaceMismatch,
     ];
     known.into_iter().find(|reason| reason.as_str() == word).expect("a reason that cases name")
 }

@@ -17,12 +17,11 @@ fn a_new_session_records_its_epoch_and_makes_all_but_the_pod() {
     check(
         " | | ",
         expect![[r"
-        create claim OneNode
-        apply policy
-        create secret 1
-        status epoch=1 operation=Start:Claim:0:start-1
-          Ready=False PodPending: the pod is being made
-    "]],
+            create claim OneNode
+            apply policy
+            status epoch=1 operation=Start:Claim:0:start-1
+              Ready=False PodPending: the pod is being made
+        "]],
     );
 }
 
@@ -149,12 +148,11 @@ fn other_sources_are_told_apart_from_the_empty_one() {
     check(
         "empty | | ",
         expect![[r"
-        create claim OneNode
-        apply policy
-        create secret 1
-        status epoch=1 operation=Start:Claim:0:start-1
-          Ready=False PodPending: the pod is being made
-    "]],
+            create claim OneNode
+            apply policy
+            status epoch=1 operation=Start:Claim:0:start-1
+              Ready=False PodPending: the pod is being made
+        "]],
     );
     check(
         "git | | ",

@@ -54,6 +54,26 @@ fn a_missing_storage_class_is_named_and_only_asked_for_when_there_is_no_claim() 
 }
 
 #[test]
+fn a_pod_that_waits_is_made_anew_when_its_class_is_another_one() {
+    hindered(
+        "claim policy secret pod=1:outdated",
+        expect![[r"
+        delete pod 1
+        delete secret 1
+        status operation=Start:DeletePod:5:start-2
+          Ready=False PodPending: the class has changed; the pod is made anew
+        again in 295 s
+    "]],
+    );
+    check(
+        " | epoch=1 bound | claim policy pod=1:outdated",
+        expect![[r"
+        again in 1727940 s
+    "]],
+    );
+}
+
+#[test]
 fn an_image_that_cannot_be_had_is_told_in_the_node_s_words() {
     hindered(
         "claim policy pod=1:no-image",
@@ -190,7 +210,6 @@ fn a_start_that_was_given_up_begins_anew_when_the_spec_is_another_one() {
     check(
         "deadline=60 generation=2 | epoch=1 op=start:claim:90:1 ready=StartDeadlineExceeded | claim policy",
         expect![[r"
-            create secret 2
             status epoch=2 operation=Wake:Claim:0:wake-2
               Ready=False PodPending: the pod is being made
         "]],

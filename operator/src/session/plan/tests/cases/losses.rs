@@ -3,11 +3,42 @@ use expect_test::expect;
 use crate::session::plan::tests::check;
 
 #[test]
+fn an_executor_that_is_lost_again_and_again_is_replaced_ever_later() {
+    // Recovered: bound for longer than a minute.
+    check(
+        " | epoch=3 bound=61:90 | claim policy pod=3:failed:65",
+        expect![[r"
+        delete pod 3
+        status epoch=4 executor=none operation=Replace:Claim:0:replace-4
+          Ready=False ExecutorLost: Error, exit code 1
+        event warning ExecutorLost
+    "]],
+    );
+    check(
+        " | epoch=3 bound=10:40 | claim policy pod=3:failed:12",
+        expect![[r"
+        status executor=none operation=Replace:DeletePod:40:replace-4
+          Ready=False ExecutorLost: Error, exit code 1
+        event warning ExecutorLost
+        again in 40 s
+    "]],
+    );
+    check(
+        " | epoch=4 bound=10:400 | claim policy pod=4:failed:12",
+        expect![[r"
+        status executor=none operation=Replace:DeletePod:400:replace-5
+          Ready=False ExecutorLost: Error, exit code 1
+        event warning ExecutorLost
+        again in 300 s
+    "]],
+    );
+}
+
+#[test]
 fn a_lost_pod_is_told_at_once_with_its_reason() {
     check(
         " | epoch=3 bound | claim policy",
         expect![[r"
-            create secret 4
             status epoch=4 executor=none operation=Replace:Claim:0:replace-4
               Ready=False PodDeleted: pod ses-1f6685236f58fb8260b3-3 is gone
             event warning PodDeleted
@@ -77,9 +108,8 @@ fn the_next_epoch_begins_once_nothing_of_the_old_one_runs() {
     check(
         &format!(" | {lost} | claim policy"),
         expect![[r"
-        create secret 4
-        status epoch=4 operation=Replace:Claim:2:replace-4
-    "]],
+            status epoch=4 operation=Replace:Claim:2:replace-4
+        "]],
     );
     check(
         &format!(" | {lost} | claim policy pod=3:evicted:3600"),
@@ -164,7 +194,6 @@ fn a_stale_epoch_leads_to_the_next_one_above_what_the_volume_has_seen() {
     check(
         " | epoch=7 environment op=replace:clear:3:1 ready=BindRefused | claim policy",
         expect![[r"
-            create secret 8
             status epoch=8 operation=Replace:Claim:3:replace-8
               Ready=False PodPending: the pod is being made
         "]],
@@ -212,10 +241,10 @@ fn an_emptied_volume_ends_the_session_for_good() {
 #[test]
 fn another_environment_on_the_volume_is_told_and_left_alone() {
     check(
-        " | epoch=2 environment op=replace:claim:3:1 ready=Evicted | claim policy pod=2:running dial=wrong",
+        " | epoch=2 environment op=replace:claim:3:1 ready=Evicted | claim policy pod=2:running dial=trying:WorkspaceMismatch",
         expect![[r"
             status
-              Ready=False WorkspaceMismatch: the executor found another environment on the volume
+              Ready=False WorkspaceMismatch: as it says
             event warning WorkspaceMismatch
         "]],
     );

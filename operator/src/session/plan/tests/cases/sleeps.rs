@@ -51,11 +51,10 @@ fn a_woken_session_goes_on_over_its_volume_under_the_next_epoch() {
     check(
         " | epoch=3 environment ready=Asleep also=Requested | claim policy",
         expect![[r"
-        create secret 4
-        status epoch=4 operation=Wake:Claim:0:wake-4
-          Ready=False PodPending: the pod is being made
-          Suspended=False Awake: wanted awake
-    "]],
+            status epoch=4 operation=Wake:Claim:0:wake-4
+              Ready=False PodPending: the pod is being made
+              Suspended=False Awake: wanted awake
+        "]],
     );
     check(
         " | epoch=3 environment op=sleep:clear:2:1 ready=Asleep also=FallingAsleep | claim policy pod=3:leaving",
