@@ -5,6 +5,10 @@
 //!  bin/mooring-demo-local ─────▶ demo ──┐
 //!  tests/*.rs ─────────────────────────┼▶ fixture    starts `mooring serve --local`, speaks HTTP, looks into /proc
 //!  bin/mooring-bench ──────────▶ bench ─┘             executor halves over socket pairs, ours beside the reference
+//!
+//!  bin/mooring-cluster ────────▶ cluster              a Kubernetes on this machine: programs, images, runs
+//!  tests/cluster*, bench ──────▶ platform             the product on any cluster: kubectl, helm, Sessions, watches
+//!                                 └────▶ execution    a client of executors in pods
 //! ```
 
 pub mod bench;

@@ -4,12 +4,14 @@
 //! ```text
 //!  ground       which cluster; its admin's client and kubectl
 //!  product      the chart, installed once; the place and the certificate of a harness
+//!  interceptor  an API server that fails as it is told, for an operator beside the installed one
 //!  namespace    a test's own, Pod Security restricted
 //!  session ───▶ watch       every version of one object, with the time at which it was seen
 //!          └──▶ execution   a client of the executor that is bound
 //! ```
 
 mod ground;
+mod interceptor;
 mod kubectl;
 mod namespace;
 mod product;
@@ -18,6 +20,7 @@ mod status;
 mod watch;
 
 pub use ground::Ground;
+pub use interceptor::{Fate, Interceptor, Write};
 pub use kubectl::{Kubectl, Said};
 pub use namespace::Namespace;
 pub use product::{OPERATOR, Product, SYSTEM};

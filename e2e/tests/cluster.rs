@@ -9,6 +9,8 @@
 mod case;
 #[path = "cluster/condition.rs"]
 mod condition;
+#[path = "cluster/crash.rs"]
+mod crash;
 #[path = "cluster/lifecycle.rs"]
 mod lifecycle;
 #[path = "cluster/loss.rs"]

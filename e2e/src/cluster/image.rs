@@ -46,9 +46,22 @@ pub async fn build_images() -> anyhow::Result<()> {
     built::make().await.map(drop)
 }
 
-/// The images of our programs, in the run's containerd; one that is there already is not loaded again.
+/// The images of our programs, in the run's containerd; one that is there already is not loaded again. Those of this moment
+/// bear the names of published ones too, so that chart and examples work as they stand.
 pub(super) async fn load_built(folder: &RunFolder, record: &Record) -> anyhow::Result<()> {
-    load_made(folder, record, built::make().await?).await
+    let made = built::make().await?;
+    let names: Vec<(String, String)> =
+        made.iter().map(|image| (image.reference.clone(), published(image.name))).collect();
+    load_made(folder, record, made).await?;
+    for (reference, published) in names {
+        ctr(folder, record, &["images", "tag", "--force", &reference, &published]).await?;
+    }
+    Ok(())
+}
+
+/// The name that the chart and the examples have for an image of ours.
+fn published(name: &str) -> String {
+    format!("ghcr.io/mooring-dev/{name}:{}", env!("CARGO_PKG_VERSION"))
 }
 
 async fn load_made(folder: &RunFolder, record: &Record, made: Vec<Image>) -> anyhow::Result<()> {
@@ -80,4 +93,21 @@ pub(super) fn note(folder: &RunFolder, name: &str, reference: &str) -> anyhow::R
 /// The run's images.
 pub(super) fn images(folder: &RunFolder) -> anyhow::Result<Images> {
     Ok(folder.read(RECORD)?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::repository;
+
+    #[test]
+    fn chart_and_examples_use_the_published_names() {
+        let read = |path: &str| std::fs::read_to_string(repository().join(path)).expect("a file");
+        let class = read("deploy/examples/executorclass.yaml");
+        assert!(class.contains(&format!("image: {}\n", published("environment"))), "{class}");
+        let operator = published("operator");
+        let (name, tag) = operator.rsplit_once(':').expect("a tag");
+        assert!(read("charts/mooring/values.yaml").contains(&format!("repository: {name}\n")));
+        assert!(read("charts/mooring/Chart.yaml").contains(&format!("appVersion: {tag}\n")));
+    }
 }

@@ -20,8 +20,8 @@ pub const SYSTEM: &str = "mooring-system";
 pub const OPERATOR: &str = "mooring-operator";
 /// The value of `app.kubernetes.io/name` of the harness's pods.
 const HARNESS: &str = "mooring-harness";
-/// A pod that stands where the harness would.
-const PLACE: &str = "e2e-harness-place";
+/// The container of a pod that only stands somewhere.
+const PLACE: &str = "place";
 /// Image on the node, first start, certificates.
 const INSTALL_DEADLINE: Duration = Duration::from_mins(3);
 
@@ -54,6 +54,26 @@ impl Product {
         Ok(Self { harness, authority, place: place(ground).await? })
     }
 
+    /// A process in the installed operator's place on the network, on a cluster of ours.
+    ///
+    /// # Errors
+    /// When the pod does not come to run, and on any other cluster.
+    pub async fn operator_place(&self, ground: &Ground) -> anyhow::Result<u32> {
+        let uid = stand(ground, OPERATOR).await?;
+        ground.run()?.container_pid(&uid, PLACE).await
+    }
+
+    /// Removes what [`Product::operator_place`] made, so that the installed operator is the only one of its name.
+    ///
+    /// # Errors
+    /// When the API server does not take it.
+    pub async fn leave_operator_place(ground: &Ground) -> anyhow::Result<()> {
+        let name = place_name(OPERATOR);
+        let arguments =
+            ["-n", SYSTEM, "delete", "pod", &name, "--ignore-not-found", "--grace-period=0", "--force"];
+        ground.kubectl.run(&arguments).await.map(drop)
+    }
+
     /// An operator's certificate.
     ///
     /// # Errors
@@ -79,15 +99,20 @@ async fn install(ground: &Ground) -> anyhow::Result<()> {
     if !output.status.success() {
         bail!("helm: {}", String::from_utf8_lossy(&output.stderr));
     }
-    ground.kubectl.apply(&place_pod(&ground.image("busybox")?)).await
+    Ok(())
 }
 
-/// A pod that does nothing, with the labels of a harness.
-fn place_pod(image: &str) -> serde_json::Value {
+/// The name of the pod in the place of `app`.
+fn place_name(app: &str) -> String {
+    format!("e2e-place-of-{app}")
+}
+
+/// A pod that does nothing, with the label of `app`.
+fn place_pod(image: &str, app: &str) -> serde_json::Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
-            "name": PLACE, "namespace": SYSTEM, "labels": {"app.kubernetes.io/name": HARNESS},
+            "name": place_name(app), "namespace": SYSTEM, "labels": {"app.kubernetes.io/name": app},
         },
         "spec": {
             "automountServiceAccountToken": false,
@@ -96,7 +121,7 @@ fn place_pod(image: &str) -> serde_json::Value {
                 "runAsNonRoot": true, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"},
             },
             "containers": [{
-                "name": "place", "image": image, "imagePullPolicy": "IfNotPresent",
+                "name": PLACE, "image": image, "imagePullPolicy": "IfNotPresent",
                 "command": ["sleep", "2147483647"],
                 "securityContext": {
                     "allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]},
@@ -106,20 +131,27 @@ fn place_pod(image: &str) -> serde_json::Value {
     })
 }
 
-async fn place(ground: &Ground) -> anyhow::Result<Place> {
-    let mut pod = Watch::of(ground.api::<Pod>(SYSTEM), PLACE);
+/// The UID of the pod in the place of `app`, once it runs.
+async fn stand(ground: &Ground, app: &str) -> anyhow::Result<String> {
+    ground.kubectl.apply(&place_pod(&ground.image("busybox")?, app)).await?;
+    let mut pod = Watch::of(ground.api::<Pod>(SYSTEM), &place_name(app));
     let find = |seen: &[Sighting<Pod>]| {
         let pod = seen.last()?.object.as_ref()?;
         let is_running = pod.status.as_ref()?.phase.as_deref() == Some("Running");
         pod.metadata.uid.clone().filter(|_| is_running)
     };
-    let uid = pod.until(INSTALL_DEADLINE, "the harness's place runs", find, pod_status).await?;
+    pod.until(INSTALL_DEADLINE, &format!("{} runs", place_name(app)), find, pod_status).await
+}
+
+async fn place(ground: &Ground) -> anyhow::Result<Place> {
+    let uid = stand(ground, HARNESS).await?;
     let Ok(run) = ground.run() else {
         // Slower, and all there is without the node.
-        let arguments = ["--namespace", SYSTEM, "exec", "--stdin", PLACE, "--", "nc"];
+        let name = place_name(HARNESS);
+        let arguments = ["--namespace", SYSTEM, "exec", "--stdin", &name, "--", "nc"];
         return Ok(Place::Relay(ground.kubectl.words(&arguments)));
     };
-    Ok(Place::of_process(run.container_pid(&uid, "place").await?))
+    Ok(Place::of_process(run.container_pid(&uid, PLACE).await?))
 }
 
 async fn secret(ground: &Ground, name: &str) -> anyhow::Result<Secret> {

@@ -73,11 +73,7 @@ async fn an_image_that_is_being_pulled_is_told() {
         let image = format!("{}/nothing:1", registry.local_addr()?);
         stage.namespace.apply("ExecutorClass", "slow", &class(stage, &json!({"image": image}))?).await?;
         let mut session = Session::apply(&stage.namespace, "one", &json!({"executorClass": "slow"})).await?;
-        let pulls = |status: &SessionStatus| {
-            let ready = status.condition("Ready")?;
-            (ready.reason == "PodPending" && ready.message.contains("image is pulled")).then_some(())
-        };
-        session.until(DEADLINE, "the pull is told", pulls).await.map(drop)
+        is_told(&mut session, "ImagePulling").await.map(drop)
     })
     .await;
 }

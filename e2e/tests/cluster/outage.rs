@@ -10,7 +10,7 @@ use mooring_e2e::fixture::{await_condition, kill};
 use mooring_e2e::platform::{Bound, OPERATOR, SYSTEM, Session};
 
 use super::loss::is_replaced;
-use super::stage::{in_quiet, tell};
+use super::stage::{in_quiet, start_operator, stop_operator, tell};
 use super::turn::{Turn, said, take};
 
 /// From its end to the next operator that works: the kubelet's restart and the first full lists.
@@ -72,21 +72,12 @@ async fn a_killed_operator_comes_back_and_touches_no_session() {
 async fn what_is_lost_while_the_operator_is_stopped_is_mended_when_it_starts() {
     in_quiet(take(async |turn| {
         let (before, _) = turn.executor().await?;
-        let (uid, _) = operator(turn).await?;
-        let scale = async |turn: &Turn, replicas: &str| {
-            let deployment = format!("deployment/{OPERATOR}");
-            turn.ground.kubectl.run(&["-n", SYSTEM, "scale", &deployment, replicas]).await.map(drop)
-        };
-        scale(turn, "--replicas=0").await?;
-        let arguments = ["-n", SYSTEM, "wait", "--for=delete", "pod", "--timeout=60s", "-l"];
-        let label = format!("app.kubernetes.io/name={OPERATOR}");
-        turn.ground.kubectl.run(&[&arguments[..], &[label.as_str()]].concat()).await?;
+        stop_operator(&turn.ground).await?;
         let namespace = &turn.session.namespace;
         namespace.kubectl(&["delete", "pod", &before.executor.pod, "--timeout=60s"]).await?;
         // Nobody is there to say otherwise.
         ensure!(turn.session.status().is("Ready"), "{}", turn.session.status().told());
-        scale(turn, "--replicas=1").await?;
-        await_operator(turn, |(again, _)| *again != uid).await?;
+        start_operator(&turn.ground).await?;
         let ready = Instant::now();
         let (after, seen) = turn.session.ready_from(before.epoch + 1).await?;
         tell(&format!(

@@ -23,6 +23,37 @@ pub(super) async fn on_stage(word: &str, body: impl AsyncFnOnce(&Stage) -> anyho
     play(word, body).await;
 }
 
+/// As [`on_stage`], with no other test beside it and the installed operator stopped meanwhile.
+pub(super) async fn alone_on_stage(word: &str, body: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>) {
+    let _quiet = PEACE.write().await;
+    let ground = Ground::open().await.expect("a cluster");
+    Product::installed(&ground).await.expect("the product");
+    stop_operator(&ground).await.expect("the operator stops");
+    let played = AssertUnwindSafe(Box::pin(play(word, body))).catch_unwind().await;
+    Product::leave_operator_place(&ground).await.expect("the place is free");
+    start_operator(&ground).await.expect("the operator starts");
+    conclude(played.map(Ok));
+}
+
+/// Stops the installed operator and waits until it is gone.
+pub(super) async fn stop_operator(ground: &Ground) -> anyhow::Result<()> {
+    scale(ground, "--replicas=0").await?;
+    let arguments = ["-n", SYSTEM, "wait", "--for=delete", "pod", "--timeout=60s", "-l", OPERATOR_PODS];
+    ground.kubectl.run(&arguments).await.map(drop)
+}
+
+/// Starts the installed operator and waits until it is ready.
+pub(super) async fn start_operator(ground: &Ground) -> anyhow::Result<()> {
+    scale(ground, "--replicas=1").await?;
+    let deployment = format!("deployment/{OPERATOR}");
+    ground.kubectl.run(&["-n", SYSTEM, "rollout", "status", &deployment, "--timeout=60s"]).await.map(drop)
+}
+
+async fn scale(ground: &Ground, replicas: &str) -> anyhow::Result<()> {
+    let deployment = format!("deployment/{OPERATOR}");
+    ground.kubectl.run(&["-n", SYSTEM, "scale", &deployment, replicas]).await.map(drop)
+}
+
 async fn play(word: &str, body: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>) {
     let ground = Ground::open().await.expect("a cluster");
     let product = Product::installed(&ground).await.expect("the product");
