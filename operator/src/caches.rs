@@ -192,7 +192,7 @@ impl Concern {
         let (Change::Applied { now, .. } | Change::Deleted(now)) = change else {
             return Concerned::default();
         };
-        let mut found = self.owner(now.labels().get(label::SESSION_UID));
+        let mut found = self.session_of(now);
         if matches!(change, Change::Deleted(_))
             && let Some(class) = now.labels().get(label::CLASS)
         {
@@ -212,15 +212,17 @@ impl Concern {
         self.owner(now.labels().get(label::SESSION_UID))
     }
 
-    #[expect(clippy::unused_self, reason = "one of the functions that follow() takes")]
     fn policy(&self, change: &Change<'_, NetworkPolicy>) -> Concerned {
         let (Change::Applied { now, .. } | Change::Deleted(now)) = change else {
             return Concerned::default();
         };
-        let owners = now.owner_references().iter().filter(|owner| owner.kind == "ExecutorClass");
-        let namespace = now.namespace().unwrap_or_default();
+        let (name, namespace) = (now.name_any(), now.namespace());
+        let classes = self.caches.classes.filter(|class| {
+            class.namespace() == namespace
+                && crate::names::policy(&Uid::from(class.uid().unwrap_or_default())) == name
+        });
         Concerned {
-            classes: owners.map(|owner| ObjectRef::new(&owner.name).within(&namespace)).collect(),
+            classes: classes.iter().map(|class| ObjectRef::from_obj(&**class)).collect(),
             sessions: Vec::new(),
         }
     }
@@ -239,8 +241,19 @@ impl Concern {
             .caches
             .pods
             .filter(|pod| pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) == Some(&node));
-        let uids = pods.iter().filter_map(|pod| pod.labels().get(label::SESSION_UID));
-        let sessions = uids.flat_map(|uid| self.owner(Some(uid)).sessions).collect();
+        let sessions = pods.iter().flat_map(|pod| self.session_of(pod).sessions).collect();
+        Concerned { sessions, classes: Vec::new() }
+    }
+
+    /// By its label, or by its name where somebody took the label away.
+    fn session_of(&self, pod: &Pod) -> Concerned {
+        let labelled = self.owner(pod.labels().get(label::SESSION_UID));
+        if !labelled.sessions.is_empty() {
+            return labelled;
+        }
+        let claim = pod.key().unwrap_or_default();
+        let sessions =
+            self.sessions(|it| crate::names::claim(&Uid::from(it.uid().unwrap_or_default())) == claim);
         Concerned { sessions, classes: Vec::new() }
     }
 
@@ -295,8 +308,9 @@ impl Object for Pod {
         self.spec = Some(PodSpec { node_name, ..PodSpec::default() });
     }
 
+    /// The name of its Session's claim, which its own name begins with: nobody can change that.
     fn key(&self) -> Option<&str> {
-        self.metadata.labels.as_ref()?.get(label::SESSION_UID).map(String::as_str)
+        crate::names::of_pod(self.metadata.name.as_deref()?).map(|(claim, _)| claim)
     }
 }
 

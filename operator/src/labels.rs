@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::ObjectMeta;
 use kube::{Resource, ResourceExt as _};
 use mooring_operator_api::{ExecutorClass, Session, label};
 
@@ -50,6 +51,13 @@ pub(crate) fn is_owned_by(references: Option<&Vec<OwnerReference>>, uid: &str) -
         .into_iter()
         .flatten()
         .any(|reference| reference.controller == Some(true) && reference.uid == uid)
+}
+
+/// Whether an object is one that was made for the Session with this UID. Its label or its owner reference says so: a deletion
+/// that orphans takes the one away, and whoever may write the object either of them.
+pub(crate) fn is_of(metadata: &ObjectMeta, session: &str) -> bool {
+    let labelled = metadata.labels.as_ref().and_then(|labels| labels.get(label::SESSION_UID));
+    labelled.is_some_and(|uid| uid == session) || is_owned_by(metadata.owner_references.as_ref(), session)
 }
 
 pub(crate) fn pairs<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {

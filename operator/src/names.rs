@@ -23,10 +23,11 @@ pub fn pod(session: &Uid, epoch: i64) -> String {
     format!("{}-{epoch}", claim(session))
 }
 
-/// The epoch in the name of a pod; `None` for any other name.
-pub(crate) fn epoch(pod: &str) -> Option<i64> {
-    let (_, epoch) = pod.strip_prefix("ses-")?.split_once('-')?;
-    epoch.parse().ok().filter(|epoch| *epoch > 0)
+/// What the name of a pod says: the name of its Session's claim, and its epoch. `None` for any other name.
+pub(crate) fn of_pod(name: &str) -> Option<(&str, i64)> {
+    let (claim, epoch) = name.rsplit_once('-')?;
+    let epoch = epoch.parse().ok().filter(|epoch| *epoch > 0)?;
+    claim.strip_prefix("ses-").filter(|digits| digits.len() == NAME_DIGITS).map(|_| (claim, epoch))
 }
 
 /// Name of a class's network policy.
@@ -78,10 +79,12 @@ mod tests {
     #[test]
     fn a_pod_s_name_tells_its_epoch() {
         for number in [1, 2, i64::MAX] {
-            assert_eq!(epoch(&pod(&UID.into(), number)), Some(number));
+            let (claim, pod) = (claim(&UID.into()), pod(&UID.into(), number));
+            assert_eq!(of_pod(&pod), Some((claim.as_str(), number)));
         }
-        for name in ["ses-1f6685236f58fb8260b3", "ses-x-0", "ses-x--1", "ses-x-y", "other-1"] {
-            assert_eq!(epoch(name), None, "{name}");
+        let other = ["", "-0", "--1", "-y", "-01x"].map(|end| format!("ses-1f6685236f58fb8260b3{end}"));
+        for name in other.iter().map(String::as_str).chain(["ses-x-1", "other-1"]) {
+            assert_eq!(of_pod(name), None, "{name}");
         }
     }
 

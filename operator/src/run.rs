@@ -36,7 +36,7 @@ const ANSWER: Duration = Duration::from_secs(15);
 /// For a connection to the API server.
 const CONNECT: Duration = Duration::from_secs(5);
 /// How often the harness's certificate is looked at.
-const RENEWAL: Duration = Duration::from_hours(1);
+const RENEWAL: Duration = Duration::from_mins(1);
 /// After its certificate could not be looked at.
 const RENEWAL_AGAIN: Duration = Duration::from_secs(30);
 /// Before the certificates are tried again at the start, doubled each time.
@@ -127,7 +127,7 @@ async fn operate(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     });
     let concurrency = controller::Config::default().concurrency(config.concurrency);
     let sessions = drain(applier(
-        |session, ctx| Box::pin(session::reconcile(session, ctx)),
+        |session, ctx| Box::pin(session::reconcile_alone(session, ctx)),
         session::error_policy,
         Arc::clone(&ctx),
         caches.sessions.store(),

@@ -7,11 +7,13 @@ mod plan;
 mod pod;
 mod secret;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Secret};
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Secret};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt as _};
@@ -56,6 +58,9 @@ pub(crate) enum ReconcileError {
         #[source]
         source: Box<kube::Error>,
     },
+    /// The code is wrong; where is on standard error.
+    #[error("a fault of the operator itself")]
+    Panicked,
 }
 
 /// Brings one Session as far as it goes now. Level-based: everything is recomputed from what is observed.
@@ -75,6 +80,18 @@ pub(crate) async fn reconcile(session: Arc<Session>, ctx: Arc<Context>) -> Resul
     Reconcile { ctx, name, secret: None }.run().instrument(span).await
 }
 
+/// [`reconcile`], whose panic would be a fault of ours: it ends this reconcile and no other.
+///
+/// # Errors
+/// See [`ReconcileError`].
+pub(crate) async fn reconcile_alone(
+    session: Arc<Session>,
+    ctx: Arc<Context>,
+) -> Result<Action, ReconcileError> {
+    let ended = AssertUnwindSafe(reconcile(session, ctx)).catch_unwind().await;
+    ended.unwrap_or(Err(ReconcileError::Panicked))
+}
+
 /// When to try again after an error.
 #[expect(clippy::needless_pass_by_value, reason = "the controller's signature")]
 pub(crate) fn error_policy(session: Arc<Session>, error: &ReconcileError, ctx: Arc<Context>) -> Action {
@@ -82,7 +99,7 @@ pub(crate) fn error_policy(session: Arc<Session>, error: &ReconcileError, ctx: A
     let pause = match error {
         ReconcileError::Write(WriteError::Conflict) => AT_ONCE,
         ReconcileError::Write(WriteError::Throttled(pause)) => *pause,
-        ReconcileError::Write(_) | ReconcileError::Read { .. } => {
+        ReconcileError::Write(_) | ReconcileError::Read { .. } | ReconcileError::Panicked => {
             ctx.pauses.fail(&uid, Timestamp::now()).unsigned_abs()
         }
     };
@@ -147,6 +164,7 @@ impl Reconcile {
         if needs_secret(seen, &status, now) {
             seen.secret = self.read_secret(seen, status.epoch.unwrap_or(0), now).await?;
         }
+        self.look_for_pod(seen, &status).await?;
         let was_bound = status.environment.is_some_and(|it| it.kind == EnvironmentKind::Kubernetes);
         if was_bound && seen.claim == ClaimFacts::Absent && observed::deleted_at(&seen.session).is_none() {
             // What follows from its absence cannot be taken back, so it is not believed from a cache.
@@ -158,6 +176,24 @@ impl Reconcile {
                 seen.claim =
                     observed::claim_facts(&claim, &Uid::from(seen.session.uid().unwrap_or_default()));
             }
+        }
+        Ok(())
+    }
+
+    /// A pod whose labels somebody changed is shown by no watch, and may run on.
+    async fn look_for_pod(&self, seen: &mut Observed, status: &SessionStatus) -> Result<(), ReconcileError> {
+        let Some(epoch) = status.epoch else { return Ok(()) };
+        if !may_be_hidden(seen, status, epoch) {
+            return Ok(());
+        }
+        let (namespace, uid) =
+            (seen.session.namespace().unwrap_or_default(), seen.session.uid().unwrap_or_default());
+        let pods: Api<Pod> = Api::namespaced(self.ctx.client.clone(), &namespace);
+        let name = names::pod(&Uid::from(uid.as_str()), epoch);
+        let read = pods.get_opt(&name).await.map_err(|source| read_error("the pod", source))?;
+        if let Some(pod) = read.filter(|pod| crate::labels::is_of(&pod.metadata, &uid)) {
+            let facts = observed::pod::read(&pod, |node| observed::is_silent(&self.ctx.caches, node));
+            seen.pods.push(observed::pod::PodFacts { is_watched: false, ..facts });
         }
         Ok(())
     }
@@ -194,13 +230,22 @@ fn secret_facts(
 ) -> SecretFacts {
     let (name, namespace) = (secret.name_any(), session.namespace().unwrap_or_default());
     let uid = session.uid().unwrap_or_default();
-    if !crate::labels::is_owned_by(secret.metadata.owner_references.as_ref(), &uid) {
+    if !crate::labels::is_of(&secret.metadata, &uid) {
         SecretFacts::Foreign
     } else if is_fresh(secret, authority, Role::Executor { pod: &name, namespace: &namespace }, now) {
         SecretFacts::Fresh
     } else {
         SecretFacts::Stale
     }
+}
+
+/// Whether a pod of the present epoch that is not seen would be a loss, or hold up the next one.
+fn may_be_hidden(seen: &Observed, status: &SessionStatus, epoch: i64) -> bool {
+    let is_clearing = status
+        .operation
+        .as_ref()
+        .is_some_and(|it| it.step == mooring_operator_api::session::OperationStep::DeletePod);
+    (status.executor.is_some() || is_clearing) && seen.pods.iter().all(|pod| pod.epoch != epoch)
 }
 
 /// While an executor is bound, nothing depends on its Secret until the certificate is due for renewal.

@@ -65,15 +65,43 @@ pub fn refusal(
 ) -> Status {
     let fields: HashMap<_, _> = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let detail = ErrorDetail { code: code.into(), retryable: code.is_retryable(), fields };
-    Status::with_details(code.grpc_code(), message, detail.encode_to_vec().into())
+    let message = message.into();
+    let rich = RichStatus {
+        code: code.grpc_code().into(),
+        message: message.clone(),
+        details: vec![Packed { type_url: DETAIL_TYPE.to_owned(), value: detail.encode_to_vec() }],
+    };
+    Status::with_details(code.grpc_code(), message, rich.encode_to_vec().into())
 }
+
+/// What gRPC libraries of all languages expect of `grpc-status-details-bin`: `google.rpc.Status` (AIP-193), of which a detail
+/// is a `google.protobuf.Any`.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+struct RichStatus {
+    #[prost(int32, tag = "1")]
+    code: i32,
+    #[prost(string, tag = "2")]
+    message: String,
+    #[prost(message, repeated, tag = "3")]
+    details: Vec<Packed>,
+}
+
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+struct Packed {
+    #[prost(string, tag = "1")]
+    type_url: String,
+    #[prost(bytes = "vec", tag = "2")]
+    value: Vec<u8>,
+}
+
+/// Names [`ErrorDetail`] in an `Any`.
+const DETAIL_TYPE: &str = "type.googleapis.com/mooring.execution.v1.ErrorDetail";
 
 /// The detail of a refusal, or `None` when the status did not come from an executor (a broken connection, a proxy).
 pub fn detail_of(status: &Status) -> Option<ErrorDetail> {
-    if status.details().is_empty() {
-        return None;
-    }
-    ErrorDetail::decode(status.details()).ok()
+    let rich = RichStatus::decode(status.details()).ok()?;
+    let packed = rich.details.into_iter().find(|packed| packed.type_url == DETAIL_TYPE)?;
+    ErrorDetail::decode(packed.value.as_slice()).ok()
 }
 
 #[cfg(test)]
@@ -88,6 +116,18 @@ mod tests {
         assert_eq!(detail.fields["match_count"], "2");
         assert!(!detail.retryable);
         assert_eq!(status.code(), Code::FailedPrecondition);
+    }
+
+    #[test]
+    fn details_are_a_status_as_other_libraries_read_it() {
+        let rich = RichStatus::decode(refusal(ErrorCode::NotFound, "gone", []).details()).expect("a status");
+        assert_eq!((rich.code, rich.message.as_str()), (5, "gone"));
+        assert_eq!(rich.details.len(), 1);
+        // Somebody else's details are not ours.
+        let other = Packed { type_url: "type.googleapis.com/google.rpc.RetryInfo".to_owned(), value: vec![] };
+        let rich = RichStatus { details: vec![other], ..rich };
+        let status = Status::with_details(Code::NotFound, "gone", rich.encode_to_vec().into());
+        assert_eq!(detail_of(&status), None);
     }
 
     #[test]

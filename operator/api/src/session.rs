@@ -14,8 +14,8 @@ use crate::rule::kept;
 use crate::variable::Variable;
 
 pub use status::{
-    EnvironmentKind, EnvironmentRef, Executor, Operation, OperationStep, OperationType, SessionStatus,
-    VolumeClaim,
+    EnvironmentKind, EnvironmentRef, Executor, MAX_EPOCH, Operation, OperationStep, OperationType,
+    SessionStatus, VolumeClaim,
 };
 pub use workspace::{ClaimSource, EmptySource, GitSource, Retain, Source, Storage, WorkspaceSpec};
 

@@ -40,6 +40,12 @@ pub enum KeepError {
         /// Which key of it.
         key: &'static str,
     },
+    /// The authority is gone, and certificates from it are still about: executors trust it, and would not know another one.
+    #[error(
+        "secret {CA_SECRET} is gone, but {HARNESS_SECRET} was issued by it; restore it, or delete {HARNESS_SECRET} and every \
+         executor pod to begin with another authority"
+    )]
+    Gone,
     /// What it holds cannot be used, or nothing can be issued.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
@@ -53,7 +59,7 @@ impl KeepError {
                 let code = if let kube::Error::Api(status) = &**source { Some(status.code) } else { None };
                 code.is_none_or(|code| matches!(code, 409 | 429 | 500..))
             }
-            Self::Incomplete { .. } | Self::Authority(_) => false,
+            Self::Incomplete { .. } | Self::Gone | Self::Authority(_) => false,
         }
     }
 }
@@ -67,6 +73,10 @@ pub async fn load_authority(secrets: &Api<Secret>, now: Timestamp) -> Result<Aut
     let api = |source| KeepError::Api { name: CA_SECRET, source: Box::new(source) };
     if let Some(kept) = secrets.get_opt(CA_SECRET).await.map_err(api)? {
         return Ok(Authority::read(&credential(CA_SECRET, &kept)?)?);
+    }
+    let api_harness = |source| KeepError::Api { name: HARNESS_SECRET, source: Box::new(source) };
+    if secrets.get_metadata_opt(HARNESS_SECRET).await.map_err(api_harness)?.is_some() {
+        return Err(KeepError::Gone);
     }
     let made = Authority::generate(now)?;
     let secret = content(CA_SECRET, &made, &made.certificate);

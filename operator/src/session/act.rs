@@ -262,8 +262,7 @@ impl Hand<'_> {
         let Some(class) = &self.seen.class else { return Ok(()) };
         let pod = desired_pod(&self.seen.session, class, epoch);
         let uid = self.uid();
-        let is_ours =
-            |found: &Pod| labels::is_owned_by(found.metadata.owner_references.as_ref(), uid.as_str());
+        let is_ours = |found: &Pod| labels::is_of(&found.metadata, uid.as_str());
         let made = self.create(Refusable::Pod, &pod, is_ours).await?;
         tracing::info!(epoch, pod = made.name_any(), "pod made");
         self.ctx.caches.pods.wrote(made);
@@ -273,8 +272,7 @@ impl Hand<'_> {
     async fn create_secret(&self, epoch: i64) -> Written {
         let secret = desired_secret(&self.seen.session, epoch, &self.ctx.authority, self.now)?;
         let uid = self.uid();
-        let is_ours =
-            |found: &Secret| labels::is_owned_by(found.metadata.owner_references.as_ref(), uid.as_str());
+        let is_ours = |found: &Secret| labels::is_of(&found.metadata, uid.as_str());
         let made = self.create(Refusable::Secret, &secret, is_ours).await?;
         Ok(Some((epoch, secret_facts(&made, &self.seen.session, &self.ctx.authority, self.now))))
     }
@@ -327,7 +325,7 @@ impl Hand<'_> {
         let Some(mut secret) = api.get_opt(&name).await? else {
             return Ok(Some((epoch, SecretFacts::Absent)));
         };
-        if !labels::is_owned_by(secret.metadata.owner_references.as_ref(), self.uid().as_str()) {
+        if !labels::is_of(&secret.metadata, self.uid().as_str()) {
             return Ok(Some((epoch, SecretFacts::Foreign)));
         }
         let renewed = desired_secret(&self.seen.session, epoch, &self.ctx.authority, self.now)?;
@@ -365,7 +363,7 @@ impl Hand<'_> {
     async fn delete_secret(&self, name: &str) -> Result<(), WriteError> {
         let api = self.api::<Secret>();
         let Some(secret) = api.get_metadata_opt(name).await? else { return Ok(()) };
-        if !labels::is_owned_by(secret.metadata.owner_references.as_ref(), self.uid().as_str()) {
+        if !labels::is_of(&secret.metadata, self.uid().as_str()) {
             return Ok(());
         }
         match api.delete(name, &only(secret.uid().unwrap_or_default())).await {
@@ -394,15 +392,26 @@ impl Hand<'_> {
     }
 }
 
-/// Applies a network policy: every field of it is ours.
+/// Makes a network policy, or makes the one that is there equal to it. Not by server-side apply, which leaves alone what
+/// others have added to a list that is empty here.
 pub(crate) async fn apply_policy(
     api: &Api<NetworkPolicy>,
     policy: &NetworkPolicy,
 ) -> Result<NetworkPolicy, kube::Error> {
-    let params = PatchParams::apply(FIELD_MANAGER).force();
-    let applied = api.patch(&policy.name_any(), &params, &Patch::Apply(policy)).await?;
-    tracing::info!(policy = policy.name_any(), "network policy applied");
-    Ok(applied)
+    let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
+    let name = policy.name_any();
+    let written = match api.create(&params, policy).await {
+        Err(kube::Error::Api(status)) if status.is_already_exists() => {
+            let mut found = api.get(&name).await?;
+            found.spec.clone_from(&policy.spec);
+            found.metadata.owner_references = None;
+            found.labels_mut().extend(policy.labels().clone());
+            api.replace(&name, &params, &found).await?
+        }
+        created => created?,
+    };
+    tracing::info!(policy = name, "network policy written");
+    Ok(written)
 }
 
 /// A delete of one object and no other that has its name.

@@ -125,9 +125,10 @@ impl Observed {
         let claim = caches.claims.get(&claim_name).map_or(ClaimFacts::Absent, |it| claim_facts(&it, &uid));
         let mut pods: Vec<PodFacts> = caches
             .pods
-            .with_key(uid.as_str())
+            .with_key(&names::claim(&uid))
             .iter()
-            .filter(|pod| labels::is_owned_by(pod.metadata.owner_references.as_ref(), uid.as_str()))
+            .filter(|pod| pod.namespace().as_deref() == Some(namespace.as_str()))
+            .filter(|pod| labels::is_of(&pod.metadata, uid.as_str()))
             .map(|pod| pod::read(pod, |node| is_silent(caches, node)))
             .collect();
         pods.sort_by_key(|pod| pod.epoch);
@@ -200,7 +201,7 @@ pub(super) fn claim_facts(claim: &PersistentVolumeClaim, session: &Uid) -> Claim
     })
 }
 
-fn is_silent(caches: &Caches, node: &str) -> bool {
+pub(super) fn is_silent(caches: &Caches, node: &str) -> bool {
     caches.nodes.get(&ObjectRef::new(node)).is_none_or(|node| !is_ready(&node))
 }
 

@@ -83,6 +83,9 @@ reasons! {
         Ready False PodDeleted:
             "Somebody deleted the pod. A new one is made over the same volume."
             "Nothing.";
+        Ready False PodAltered:
+            "Somebody changed the labels that the pod's network policy selects it by. A new pod is made over the same volume."
+            "Leave labels of pods alone; find out who changed them.";
         Ready False Evicted:
             "The node evicted the pod: it was drained, or short of memory or disk. A new pod is made over the same volume."
             "Nothing; if it comes again, raise the class's requests.";

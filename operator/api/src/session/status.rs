@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::condition;
 use crate::name::{ObjectName, Uid};
 
+/// The highest epoch: the highest integer that every reader of JSON keeps exactly (RFC 8259, section 6).
+pub const MAX_EPOCH: i64 = (1 << 53) - 1;
+
 /// What is observed of a Session.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -17,7 +20,7 @@ pub struct SessionStatus {
     /// How many executors were started for it: the executor refuses any other epoch. Written before the pod of that epoch
     /// is created; at least 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = MAX_EPOCH))]
     pub epoch: Option<i64>,
     /// The executor that is bound now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,6 +82,9 @@ pub struct Executor {
     /// The pod's UID.
     #[serde(rename = "podUID")]
     pub pod_uid: Uid,
+    /// The class it was made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<ObjectName>,
     /// Where its service answers: IP address and port.
     #[schemars(length(min = 1, max = 64))]
     pub address: String,

@@ -69,7 +69,7 @@ const OPERATOR: &[Grant] = &[
         "Who reaches whom.",
         "networking.k8s.io",
         &["networkpolicies"],
-        &["get", "list", "watch", "create", "patch", "delete"],
+        &["get", "list", "watch", "create", "update", "delete"],
     ),
     Grant::new("Whether a node answers.", "", &["nodes"], READ),
     Grant::new("Which volumes there can be.", "storage.k8s.io", &["storageclasses", "csidrivers"], READ),

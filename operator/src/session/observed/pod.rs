@@ -20,6 +20,10 @@ pub(crate) struct PodFacts {
     pub(crate) uid: Uid,
     /// The epoch that its name ends with; 0 for a name that is none of ours.
     pub(crate) epoch: i64,
+    /// The label of a class that a network policy selects it by; `None` when the labels are no executor's.
+    pub(crate) class_label: Option<String>,
+    /// A watch shows it, and so when it changes. Otherwise it was read by its name: its labels are not what they were.
+    pub(crate) is_watched: bool,
     /// What its class was when it was made: [`crate::class::digest`].
     pub(crate) class_digest: Option<String>,
     /// When it was made.
@@ -96,7 +100,9 @@ pub(crate) fn read(pod: &Pod, node_is_silent: impl Fn(&str) -> bool) -> PodFacts
     PodFacts {
         name: pod.name_any(),
         uid: Uid::from(pod.uid().unwrap_or_default()),
-        epoch: names::epoch(&pod.name_any()).unwrap_or(0),
+        epoch: names::of_pod(&pod.name_any()).map_or(0, |(_, epoch)| epoch),
+        class_label: selecting_label(pod),
+        is_watched: true,
         class_digest: pod.annotations().get(label::CLASS_DIGEST).cloned(),
         created: pod.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
         address: status.pod_ip.as_deref().and_then(|text| text.parse().ok()),
@@ -106,6 +112,11 @@ pub(crate) fn read(pod: &Pod, node_is_silent: impl Fn(&str) -> bool) -> PodFacts
         silent_node: node.filter(|node| node_is_silent(node)),
         runner_restart: runner_restart(status),
     }
+}
+
+fn selecting_label(pod: &Pod) -> Option<String> {
+    let is_executor = pod.labels().get(label::APP_NAME).is_some_and(|name| name == label::EXECUTOR);
+    pod.labels().get(label::CLASS).filter(|_| is_executor).cloned()
 }
 
 /// The kubelet reports a terminal phase only once no container runs; the collector of orphaned pods reports it when the
@@ -215,7 +226,9 @@ fn runner_restart(status: &PodStatus) -> Option<RunnerRestart> {
     };
     let count = format!("restart {}", runner.restart_count);
     let exit = last.map(|it| format!("exit code {}", it.exit_code));
-    let facts = words(&[Some(&count), last.and_then(|it| it.reason.as_deref()), exit.as_deref()]);
+    let runs = runner.state.as_ref().is_some_and(|it| it.running.is_some());
+    let now = (!runs).then_some("no command can start until it is started again");
+    let facts = words(&[Some(&count), last.and_then(|it| it.reason.as_deref()), exit.as_deref(), now]);
     Some(RunnerRestart { count: runner.restart_count, cause: Cause::new(reason, facts) })
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use mooring_operator_api::condition::{ConditionType, SessionReason};
-use mooring_operator_api::session::{Operation, OperationStep, OperationType};
+use mooring_operator_api::session::{MAX_EPOCH, Operation, OperationStep, OperationType};
 
 use super::super::observed::SecretFacts;
 use super::super::observed::pod::{Cause, PodFacts, PodState};
@@ -13,6 +13,9 @@ use super::{Step, start, time};
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(5);
 /// An executor that ended sooner than this after its pod was made is not replaced at once.
 const SHORTEST_LIFE: SignedDuration = SignedDuration::from_secs(5);
+
+/// How often a pod that no watch shows is read again until it has ended.
+const UNWATCHED: SignedDuration = SignedDuration::from_secs(2);
 
 /// The operation that the next epoch belongs to.
 pub(super) struct Next {
@@ -73,6 +76,16 @@ pub(super) fn clear(draft: &mut Draft<'_>, next: &Next) {
     for pod in live.iter().filter(|pod| !matches!(pod.state, PodState::Ended { .. })) {
         draft.delete_pod(pod);
     }
+    if let Some(PodState::Ended { cause, .. }) = live.last().map(|pod| &pod.state)
+        && cause.reason == SessionReason::Evicted
+        && draft.stands_for(&[SessionReason::ExecutorLost])
+    {
+        // The node shows the end of the process first, and why it ended it a moment later.
+        draft.ready(cause);
+    }
+    if live.iter().any(|pod| !pod.is_watched) {
+        draft.wait_until(draft.now + UNWATCHED);
+    }
     if let Some(node) = live.iter().find_map(|pod| pod.silent_node.as_deref()) {
         draft.ready(&unreachable(node));
     }
@@ -96,13 +109,19 @@ pub(super) fn clear(draft: &mut Draft<'_>, next: &Next) {
     for pod in &seen.pods {
         draft.delete_pod(pod);
     }
-    let operation = record(draft, next, highest(draft, next).saturating_add(1), OperationStep::Claim);
+    let highest = highest(draft, next);
+    if highest >= MAX_EPOCH {
+        let message = "the volume or a pod claims the highest epoch there is; no executor can follow it";
+        return draft.ready(&Cause::new(SessionReason::WorkspaceMismatch, message));
+    }
+    let operation = record(draft, next, highest + 1, OperationStep::Claim);
     start::prepare(draft, &operation);
 }
 
 /// The highest epoch that there was, as far as status, pods and volume say.
 fn highest(draft: &Draft<'_>, next: &Next) -> i64 {
-    draft.seen.pods.iter().map(|pod| pod.epoch).fold(draft.epoch().max(next.above), i64::max)
+    let seen = draft.seen.pods.iter().map(|pod| pod.epoch).fold(draft.epoch().max(next.above), i64::max);
+    seen.min(MAX_EPOCH)
 }
 
 /// When the next epoch may begin: the more attempts of this operation failed, the later. Recomputed from what is observed, so
@@ -125,7 +144,7 @@ fn record(draft: &mut Draft<'_>, next: &Next, epoch: i64, step: OperationStep) -
         OperationType::Sleep => "sleep",
         OperationType::Retire => "retire",
     };
-    let coming = if step == OperationStep::DeletePod { epoch.saturating_add(1) } else { epoch };
+    let coming = if step == OperationStep::DeletePod { epoch + 1 } else { epoch };
     let operation = Operation {
         id: format!("{word}-{coming}"),
         type_: *type_,

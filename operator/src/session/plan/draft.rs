@@ -133,6 +133,7 @@ pub(super) const LOSSES: &[SessionReason] = &[
     SessionReason::ExecutorLost,
     SessionReason::ExecutorOutOfMemory,
     SessionReason::PodDeleted,
+    SessionReason::PodAltered,
     SessionReason::Evicted,
 ];
 

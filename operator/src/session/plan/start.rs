@@ -1,6 +1,7 @@
 //! From an epoch that is recorded to an executor that is bound under it.
 
 use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt as _;
 use mooring_operator_api::condition::SessionReason;
 use mooring_operator_api::session::{
     EnvironmentKind, Executor, Operation, OperationStep, OperationType, VolumeClaim,
@@ -98,7 +99,7 @@ pub(super) fn prepare(draft: &mut Draft<'_>, operation: &Operation) {
     // A key is made only for an epoch that stands in the status: what sleeps or ends looks for that one alone.
     if is_recorded {
         if draft.seen.secret == SecretFacts::Foreign {
-            let message = "the Secret with the name of this session's pod is not this session's";
+            let message = format!("Secret {own} is not this session's");
             draft.wait_until(draft.now + FOREIGN);
             return draft.ready(&Cause::new(SessionReason::NameConflict, message));
         }
@@ -218,6 +219,9 @@ fn follow(
     if let Some(node) = &pod.silent_node {
         return draft.ready(&begin::unreachable(node));
     }
+    if pod.class_label.as_deref() != Some(names::label(&class.name_any()).as_str()) {
+        return begin::lose(draft, &altered(&pod.name), &Next::again(operation));
+    }
     if pod.class_digest.as_deref() != Some(crate::class::digest(class).as_str()) {
         // Whatever holds it up may just have been mended.
         let cause = Cause::new(SessionReason::PodPending, "the class has changed; the pod is made anew");
@@ -303,6 +307,7 @@ fn bound(
     draft.status.executor = Some(Executor {
         pod: ObjectName::from(target.pod.as_str()),
         pod_uid: target.pod_uid.clone(),
+        class: Some(ObjectName::from(class.name_any())),
         address: std::net::SocketAddr::new(target.address, EXECUTOR_PORT).to_string(),
         boot_id: answer.boot_id.clone(),
         landlock: answer.landlock,
@@ -313,6 +318,11 @@ fn bound(
     });
     draft.status.operation = None;
     draft.ready(&ready(target.epoch, &target.pod));
+}
+
+/// The pod's network policy does not hold any more.
+pub(super) fn altered(pod: &str) -> Cause {
+    Cause::new(SessionReason::PodAltered, format!("the labels of pod {pod} are not what they were made"))
 }
 
 /// An executor is bound.

@@ -9,6 +9,7 @@ use super::begin::{self, Next};
 use super::draft::Draft;
 use super::{Step, start};
 use crate::certificate::RENEWED_AFTER;
+use crate::names;
 
 /// An executor that was bound for longer than this has recovered from the loss before it.
 const RECOVERED: SignedDuration = SignedDuration::from_mins(1);
@@ -28,6 +29,10 @@ pub(super) fn keep(draft: &mut Draft<'_>) {
     if let Some(cause) = pod.loss() {
         return begin::lose(draft, cause, &Next::replace(since));
     }
+    let selected_by = executor.class.as_ref().map(|class| names::label(class.as_str()));
+    if selected_by.is_some_and(|label| pod.class_label.as_deref() != Some(label.as_str())) {
+        return begin::lose(draft, &start::altered(&pod.name), &Next::replace(since));
+    }
     match &pod.runner_restart {
         Some(restart) => draft.condition(&restart.cause),
         None => draft.drop_condition(ConditionType::RunnerRestarted),
@@ -41,6 +46,8 @@ pub(super) fn keep(draft: &mut Draft<'_>) {
         draft.wait_until(renewed_at);
     } else if seen.secret == SecretFacts::Stale {
         draft.step(Step::RenewSecret(draft.epoch()));
+    } else if seen.secret == SecretFacts::Absent {
+        draft.step(Step::CreateSecret(draft.epoch()));
     } else {
         // It was renewed since; looked at again when that one may be due.
         draft.wait_until(draft.now + SignedDuration::from_hours(24));

@@ -274,6 +274,8 @@ fn pending(epoch: i64, now: jiff::Timestamp) -> PodFacts {
         name: crate::names::pod(&"0f3a1c1e-52f5-4d0e-9d3f-6f3a4f0b2c11".into(), epoch),
         uid: uid(epoch),
         epoch,
+        class_label: Some("default".to_owned()),
+        is_watched: true,
         class_digest: Scene::empty().class.as_ref().map(crate::class::digest),
         created: now,
         address: None,

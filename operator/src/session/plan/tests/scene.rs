@@ -163,6 +163,7 @@ impl Scene {
                 self.status().executor = Some(Executor {
                     pod: ObjectName::from(pod),
                     pod_uid: uid(epoch),
+                    class: Some("default".into()),
                     address: "192.0.2.1:7443".to_owned(),
                     boot_id: "b".repeat(32),
                     landlock: 7,
@@ -298,7 +299,7 @@ impl Scene {
             "no-image" | "outdated" => {
                 (pending(SessionReason::ImageUnavailable, "ErrImagePull"), None, false)
             }
-            "running" => (PodState::Running, None, false),
+            "running" | "altered" => (PodState::Running, None, false),
             "leaving" => {
                 let cause = Cause::new(SessionReason::PodDeleted, "the pod is being deleted");
                 (PodState::Running, Some(cause), false)
@@ -307,12 +308,15 @@ impl Scene {
             "failed" => (ended(SessionReason::ExecutorLost, "Error, exit code 1"), None, true),
             "oom" => (ended(SessionReason::ExecutorOutOfMemory, "OOMKilled, exit code 137"), None, true),
             "evicted" => (ended(SessionReason::Evicted, "low on memory"), None, true),
+            "evicting" => (ended(SessionReason::Evicted, "low on memory"), None, false),
             other => panic!("no state of a pod: {other}"),
         };
         PodFacts {
             name: names::pod(&UID.into(), epoch),
             uid: uid(epoch),
             epoch,
+            class_label: (words[1] != "altered").then(|| "default".to_owned()),
+            is_watched: words[1] != "altered",
             class_digest: self.class.as_ref().filter(|_| words[1] != "outdated").map(crate::class::digest),
             created,
             address: None,

@@ -153,11 +153,11 @@ fn an_object_of_somebody_else_with_our_name_is_left_alone() {
     hindered(
         "claim secret:foreign policy",
         expect![[r"
-        status
-          Ready=False NameConflict: the Secret with the name of this session's pod is not this session's
-        event warning NameConflict
-        again in 30 s
-    "]],
+            status
+              Ready=False NameConflict: Secret ses-1f6685236f58fb8260b3-1 is not this session's
+            event warning NameConflict
+            again in 30 s
+        "]],
     );
 }
 

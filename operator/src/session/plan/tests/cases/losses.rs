@@ -35,6 +35,65 @@ fn an_executor_that_is_lost_again_and_again_is_replaced_ever_later() {
 }
 
 #[test]
+fn a_pod_that_its_policy_selects_no_more_is_replaced() {
+    check(
+        " | epoch=3 bound | claim policy pod=3:altered",
+        expect![[r"
+        delete pod 3
+        status executor=none operation=Replace:DeletePod:0:replace-4
+          Ready=False PodAltered: the labels of pod ses-1f6685236f58fb8260b3-3 are not what they were made
+        event warning PodAltered
+        again in 2 s
+    "]],
+    );
+    check(
+        " | epoch=1 op=start:claim:5:1 | claim policy secret pod=1:altered",
+        expect![[r"
+        delete pod 1
+        delete secret 1
+        status operation=Start:DeletePod:5:start-2
+          Ready=False PodAltered: the labels of pod ses-1f6685236f58fb8260b3-1 are not what they were made
+        event warning PodAltered
+        again in 2 s
+    "]],
+    );
+}
+
+#[test]
+fn no_epoch_follows_the_highest() {
+    check(
+        " | epoch=9007199254740991 environment op=replace:clear:3:1 | claim policy",
+        expect![[r"
+        status
+          Ready=False WorkspaceMismatch: the volume or a pod claims the highest epoch there is; no executor can follow it
+        event warning WorkspaceMismatch
+    "]],
+    );
+    check(
+        " | epoch=3 environment op=replace:claim:3:1 | claim policy pod=3:running dial=stale:9223372036854775807",
+        expect![[r"
+            hang up
+            delete pod 3
+            status epoch=9007199254740991 operation=Replace:DeletePod:3:replace-9007199254740992
+              Ready=False BindRefused: the volume has seen epoch 9223372036854775807
+            event warning BindRefused
+        "]],
+    );
+}
+
+#[test]
+fn an_eviction_is_told_once_the_node_says_so() {
+    check(
+        " | epoch=3 environment op=replace:clear:3:1 ready=ExecutorLost | claim policy pod=3:evicting",
+        expect![[r"
+            status
+              Ready=False Evicted: low on memory
+            event warning Evicted
+        "]],
+    );
+}
+
+#[test]
 fn a_lost_pod_is_told_at_once_with_its_reason() {
     check(
         " | epoch=3 bound | claim policy",
