@@ -110,7 +110,7 @@ pub struct Row {
     pub status: ConditionStatus,
     /// The reason as it is in an object: one word.
     pub reason: &'static str,
-    /// What it means, one sentence.
+    /// What it means, one sentence; after *(planned)* where nothing sets it yet.
     pub meaning: &'static str,
     /// What a person does about it, one sentence.
     pub remedy: &'static str,

@@ -6,13 +6,13 @@ reasons! {
     /// Why somebody's Preferences are as they are.
     PreferencesReason {
         Effective True Only:
-            "They are the only ones of their owner in this namespace."
+            "*(planned)* They are the only ones of their owner in this namespace."
             "Nothing.";
         Effective True OlderOfTwo:
-            "Their owner has others here too; these are the oldest and count."
+            "*(planned)* Their owner has others here too; these are the oldest and count."
             "Delete the others.";
         Effective False YoungerOfTwo:
-            "Their owner has older ones here, which count; these are not read."
+            "*(planned)* Their owner has older ones here, which count; these are not read."
             "Delete one of the two.";
     }
 }

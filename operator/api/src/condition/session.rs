@@ -25,7 +25,7 @@ reasons! {
             "The pod runs, and the operator is reaching its executor."
             "Wait; if it lasts, look at the log of the container `executor`.";
         Ready False Seeding:
-            "The workspace is being filled from its source."
+            "*(planned)* The workspace is being filled from its source."
             "Wait.";
 
         Ready False ClassNotFound:
@@ -53,10 +53,10 @@ reasons! {
             "The operator does not know how to fill a workspace from this source."
             "Use another source, or a newer operator.";
         Ready False SourceFailed:
-            "The workspace could not be filled from its source."
+            "*(planned)* The workspace could not be filled from its source."
             "Look at the message: the address, the revision or the credentials are not right.";
         Ready False ClaimNotFound:
-            "The volume claim that the source names is not in the namespace."
+            "*(planned)* The volume claim that the source names is not in the namespace."
             "Create the claim, or make the Session anew with another one.";
         Ready False SecretNotFound:
             "A Secret, or a key in it, that the Session names is not in the namespace."
@@ -91,14 +91,14 @@ reasons! {
             "Nothing; if it comes again, raise the class's requests.";
         Ready Unknown NodeUnreachable:
             "The node does not answer, so nobody knows whether the executor still runs. The volume is not given to another one meanwhile."
-            "Wait for the node; if it is certain that it is off, say so with `kubectl mooring session recover`.";
+            "Wait for the node; if it is certain that it is off, delete its Node object.";
         Ready False StartDeadlineExceeded:
             "The start took longer than `lifecycle.startDeadline`; the message has the last reason. It is not tried again."
             "Remove that reason, then suspend the Session and wake it, or make it anew.";
 
         Ready False Asleep:
-            "The Session is suspended or idle: no pod, the volume stays."
-            "Set `spec.suspended` to false, or write to it.";
+            "The Session is suspended: no pod, the volume stays."
+            "Set `spec.suspended` to false.";
         Ready False Ended:
             "The Session has ended for good."
             "Look at the condition Retired; make a new Session.";
@@ -110,7 +110,7 @@ reasons! {
             "The owner suspended it."
             "Set `spec.suspended` to false to wake it.";
         Suspended True Idle:
-            "Nothing happened for as long as `lifecycle.idleTimeout` says."
+            "*(planned)* Nothing happened for as long as `lifecycle.idleTimeout` says."
             "Nothing: it wakes when its owner writes to it.";
         Suspended True FallingAsleep:
             "Its commands are being ended and its pod goes."
@@ -123,10 +123,10 @@ reasons! {
             "The volume, or what was on it, is gone. It is never replaced by an empty one."
             "Restore the work from where it was pushed to, in a new Session.";
         Retired True Expired:
-            "It slept for as long as `lifecycle.ttlAfterFinished` says."
+            "*(planned)* It slept for as long as `lifecycle.ttlAfterFinished` says."
             "Make a new Session.";
         Retired False InUse:
-            "It has not ended."
+            "*(planned)* It has not ended."
             "Nothing.";
 
         RunnerRestarted True RunnerOutOfMemory:
@@ -143,7 +143,7 @@ reasons! {
             "The executor does not answer; the deletion goes on without it at its deadline."
             "Nothing.";
         Terminating True Removing:
-            "The pod goes, then the volume as `storage.retain` says."
+            "*(planned)* The pod goes, then the volume as `storage.retain` says."
             "If it lasts, look at the events of the pod and of the claim.";
     }
 }

@@ -10,7 +10,8 @@ use super::NOTICE;
 pub(super) fn page() -> String {
     let mut page = format!(
         "# Conditions\n\n<!-- {NOTICE} -->\n\nWhat `kubectl describe` shows of a resource: each condition with its reasons, what a reason means, and what to do \
-         about it. Programs compare type, status and reason; the message is for people.\n"
+         about it. Programs compare type, status and reason; the message is for people. What nothing sets yet \
+         is marked *(planned)*.\n"
     );
     section(&mut page, "Session", SessionReason::ROWS);
     section(&mut page, "Task", TaskReason::ROWS);
