@@ -25,7 +25,7 @@ pub const DEFAULT_LIFE: WholeSeconds = WholeSeconds::from_minutes(60);
     namespaced,
     status = "ApprovalStatus",
     derive = "PartialEq",
-    doc = "A question to the owner of a Session about one exact tool call. Asked by the harness, answered by the owner, once.",
+    doc = "A question to the owner of a Session about one exact tool call. Asked by the harness, answered by the owner, once. Not built yet: it has no effect.",
     printcolumn(name = "Session", type_ = "string", json_path = ".spec.session"),
     printcolumn(name = "Tool", type_ = "string", json_path = ".spec.call.tool"),
     printcolumn(name = "State", type_ = "string", json_path = ".status.state"),

@@ -103,6 +103,7 @@ pub struct ExecutorClassSpec {
     #[schemars(range(min = 1, max = 32))]
     pub minimum_landlock: i32,
     /// Pods that are kept ready in this namespace. Left out, none.
+    /// Not built yet: it has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm: Option<WarmPool>,
 }
@@ -164,12 +165,13 @@ impl WarmPool {
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecutorClassStatus {
-    /// SHA-256 over everything that its pods are made of: 64 lower-case hexadecimal digits. Idle pods of another one are
-    /// replaced, bound ones never.
+    /// SHA-256 over everything that its pods are made of: 64 lower-case hexadecimal digits. A pod of another one is
+    /// made anew while it is not bound, and never after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 64, max = 64))]
     pub digest: Option<String>,
     /// Its warm pool.
+    /// Not built yet: nothing writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm: Option<WarmPoolStatus>,
     /// `Valid`, with reasons; docs/conditions.md lists them all.

@@ -1,6 +1,6 @@
 //! Names of labels, annotations and finalizers. All carry the group, so that no other controller's are met.
 
-/// Finalizer of a Session: its pod and its volume are ended before the object goes. Set by admission and by the operator.
+/// Finalizer of a Session: its pod and its volume are ended before the object goes. Set by the operator.
 pub const FINALIZER: &str = "mooring.dev/environment";
 
 /// Label of pods, claims and Secrets: the UID of the Session they serve.
@@ -25,5 +25,5 @@ pub const CLASS_DIGEST: &str = "mooring.dev/class-digest";
 /// Annotation of a volume claim: the revision of the environment on it, 32 lower-case hexadecimal digits, set in the
 /// create call and never changed.
 pub const REVISION: &str = "mooring.dev/revision";
-/// Annotation of a Secret with git credentials: the one host they are for.
+/// Annotation of a Secret with git credentials: the one host they are for. Nothing reads it yet.
 pub const GIT_HOST: &str = "mooring.dev/git-host";

@@ -11,6 +11,8 @@
 //! field it is about, as a schema bound or a CEL rule with the sentence its writer reads; `tests/cel` holds an accepted
 //! and a refused object for each. [`crd::all`] gives the definitions that are installed.
 //!
+//! What a description calls "not built yet" is accepted, and no program reads or writes it.
+//!
 //! A field that an older object may lack is optional or has a default, and a field that is not known is skipped, so one
 //! newer object never stops an older reader's watch.
 

@@ -30,7 +30,7 @@ pub const MOST_RULES: usize = 100;
     status = "PreferencesStatus",
     derive = "PartialEq",
     selectable = ".spec.owner",
-    doc = "What one person wants of every chat in this namespace. One for each person: of two, the older counts.",
+    doc = "What one person wants of every chat in this namespace. One for each person: of two, the older counts. Not built yet: it has no effect.",
     printcolumn(name = "Owner", type_ = "string", json_path = ".spec.owner"),
     printcolumn(
         name = "Effective",

@@ -64,10 +64,11 @@ pub use workspace::{ClaimSource, EmptySource, GitSource, Retain, Source, Storage
 )]
 #[serde(rename_all = "camelCase")]
 pub struct SessionSpec {
-    /// Who this Session belongs to: the one whose words and decisions count. A Kubernetes user name; the requester where it
-    /// is left out. Never changes.
+    /// Who this Session belongs to: the one whose words and decisions count. A Kubernetes user name. Never changes.
+    /// Nothing compares it with the requester yet.
     pub owner: UserName,
     /// Users who may also write messages, at most 64. Their words are never taken for the owner's.
+    /// Not built yet: it has no effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "set"))]
     pub participants: Vec<UserName>,
@@ -76,10 +77,11 @@ pub struct SessionSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
     /// How much the agent does without asking: `readOnly`, `askFirst`, `auto` or `fullTrust`.
+    /// Not built yet: it has no effect.
     #[serde(default)]
     pub mode: Mode,
     /// What a question does to the run: `wait` for the owner, or `deny` at once. Left out, it waits, unless a service
-    /// account owns the Session.
+    /// account owns the Session. Not built yet: it has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_question: Option<OnQuestion>,
     /// The ExecutorClass that its pod is made from. Left out, it is the one named `default` in this namespace.
@@ -96,6 +98,7 @@ pub struct SessionSpec {
     )]
     pub variables: Vec<Variable>,
     /// Bounds of each of its runs.
+    /// Not built yet: it has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<RunLimits>,
     /// Whether the owner wants it asleep: no pod, the volume stays. What is observed is in the conditions.
@@ -138,6 +141,7 @@ pub enum Profile {
 }
 
 /// What a question does to a run.
+/// Not built yet: it has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum OnQuestion {
@@ -178,10 +182,12 @@ pub struct RunLimits {
 #[serde(rename_all = "camelCase")]
 pub struct Lifecycle {
     /// How long without activity until it sleeps, 1m to 8760h. Left out, it never does by itself.
+    /// Not built yet: it has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-validations" = within("1m", "8760h")))]
     pub idle_timeout: Option<WholeSeconds>,
     /// How long it may sleep until it ends for good, 0s to 8760h. Left out, it sleeps as long as it is kept.
+    /// Not built yet: it has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-validations" = within("0s", "8760h")))]
     pub ttl_after_finished: Option<WholeSeconds>,

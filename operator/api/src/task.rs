@@ -25,7 +25,7 @@ pub use status::{Changes, Outcome, OwnerWords, TaskResult, TaskStatus, TaskWorks
     namespaced,
     status = "TaskStatus",
     derive = "PartialEq",
-    doc = "Work handed on from a Session to run on its own, with limits that only narrow.",
+    doc = "Work handed on from a Session to run on its own, with limits that only narrow. Not built yet: it has no effect.",
     printcolumn(name = "Session", type_ = "string", json_path = ".spec.sessionName"),
     printcolumn(name = "Delegation", type_ = "string", json_path = ".spec.delegation"),
     printcolumn(

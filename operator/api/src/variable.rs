@@ -32,7 +32,8 @@ pub struct Variable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub value: Option<String>,
-    /// Where the value comes from instead: a Secret that the Session's writer may get.
+    /// Where the value comes from instead: a Secret, which the operator reads.
+    /// Whether the Session's writer may get it is not checked yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<SecretKey>,
 }

@@ -25,7 +25,8 @@ pub struct Resources {
     /// What the scheduler sets aside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<Amounts>,
-    /// What it may use at most. A command over the memory ends with its whole container, never with the executor.
+    /// What it may use at most. A command over the memory ends with its whole container, under cgroup v1 by itself.
+    /// The executor stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Amounts>,
 }

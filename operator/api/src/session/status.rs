@@ -29,16 +29,19 @@ pub struct SessionStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<VolumeClaim>,
     /// The full commit that a git source was cloned at.
+    /// Not built yet: nothing writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 40, max = 64))]
     pub source_commit: Option<String>,
     /// When the owner or the agent last did something here, to the minute. Written by the harness.
+    /// Not built yet: nothing writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_activity: Option<Time>,
     /// Since when it sleeps for want of activity.
+    /// Not built yet: nothing writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_since: Option<Time>,
-    /// The job of several steps that is under way, so that another replica goes on where this one stopped.
+    /// The job of several steps that is under way, so that the next operator goes on where this one stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<Operation>,
     /// `Ready`, `Suspended`, `Retired` and more, with reasons; docs/conditions.md lists them all.
@@ -115,15 +118,16 @@ pub struct VolumeClaim {
 #[derive(JsonSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Operation {
-    /// Drawn when it began.
+    /// What it does and for which epoch, such as `replace-4`.
     #[schemars(length(min = 1, max = 64))]
     pub id: String,
     /// What is being done.
     #[serde(rename = "type")]
     pub type_: OperationType,
-    /// The step that is under way; the ones before it are done.
+    /// The step that is under way. `DeletePod` until nothing of before is left, then `Claim` until it is done.
+    /// The others are not built yet: nothing writes them.
     pub step: OperationStep,
-    /// When it began. Deadlines count from here.
+    /// When it began; of a `Replace`, when the losses did. Deadlines and pauses count from here.
     pub started_at: Time,
     /// The generation of the spec that it was begun for. One that was given up is begun anew for another one.
     #[serde(default)]
@@ -142,7 +146,7 @@ pub enum OperationType {
     Wake,
     /// The pod ends, the volume stays.
     Sleep,
-    /// Pod and volume end.
+    /// The pod ends for good; the volume goes with the Session.
     Retire,
 }
 

@@ -16,6 +16,7 @@ pub struct WorkspaceSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
     /// Whether the owner trusts what is in it: its git configuration, its hooks, its words. Left out, no.
+    /// Not built yet: it has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trusted: Option<bool>,
     /// The volume it is kept on. Never changes.
@@ -49,9 +50,11 @@ struct SourceFields {
     #[serde(skip_serializing_if = "Option::is_none")]
     empty: Option<EmptySource>,
     /// A clone of a git repository.
+    /// Not built yet: a Session with it is never Ready, for the reason `SourceUnsupported`.
     #[serde(skip_serializing_if = "Option::is_none")]
     git: Option<GitSource>,
     /// A volume claim that is there already, with what is on it. It is not deleted with the Session.
+    /// Not built yet: a Session with it is never Ready, for the reason `SourceUnsupported`.
     #[serde(skip_serializing_if = "Option::is_none")]
     claim: Option<ClaimSource>,
 }
