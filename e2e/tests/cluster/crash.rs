@@ -63,17 +63,23 @@ impl<'a> Bench<'a> {
         for life in 0..LIVES {
             self.interceptor.decide(if life % 2 == 0 { Fate::SilentBefore } else { Fate::SilentAfter });
             let mut operator = self.start()?;
-            let hit = tokio::select! {
-                done = &mut awaited => {
-                    operator.kill().await?;
+            let life_ends = async {
+                tokio::select! {
+                    done = &mut awaited => Ok(Err(done)),
+                    hit = self.interceptor.hit() => Ok(Ok(hit)),
+                    ended = operator.wait() => Err(anyhow::anyhow!("an operator ended by itself: {}", ended?)),
+                }
+            };
+            let ended = tokio::time::timeout(LIFE_DEADLINE, life_ends).await;
+            let ended = ended.context("an operator does not come to a write")??;
+            operator.kill().await?;
+            let hit = match ended {
+                Ok(hit) => hit,
+                Err(done) => {
                     tell(&format!("died {life} times on the way"));
                     return done;
                 }
-                hit = self.interceptor.hit() => hit,
-                ended = operator.wait() => anyhow::bail!("an operator ended by itself: {}", ended?),
-                () = tokio::time::sleep(LIFE_DEADLINE) => anyhow::bail!("an operator does not come to a write"),
             };
-            operator.kill().await?;
             self.hits.insert(format!("{hit} {}", if life % 2 == 0 { "before" } else { "after" }));
         }
         anyhow::bail!("{LIVES} lives were not enough: {:?}", self.hits)

@@ -1,17 +1,23 @@
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ObjectMeta;
-use mooring_operator_api::label;
 
 use super::*;
+
+/// What the names of one Session's pods begin with: their key.
+const CLAIM: &str = "ses-00000000000000000000";
+
+/// The name of the pod that a test calls by one letter.
+fn full(letter: &str) -> String {
+    format!("{CLAIM}-{}", letter.as_bytes()[0])
+}
 
 fn pod(name: &str, version: u64) -> Pod {
     Pod {
         metadata: ObjectMeta {
-            name: Some(name.to_owned()),
+            name: Some(full(name)),
             namespace: Some("team-a".to_owned()),
             uid: Some(format!("uid of {name}")),
             resource_version: Some(version.to_string()),
-            labels: Some([(label::SESSION_UID.to_owned(), "s".to_owned())].into()),
             ..ObjectMeta::default()
         },
         ..Pod::default()
@@ -19,7 +25,7 @@ fn pod(name: &str, version: u64) -> Pod {
 }
 
 fn name(name: &str) -> ObjectRef<Pod> {
-    ObjectRef::new(name).within("team-a")
+    ObjectRef::new(&full(name)).within("team-a")
 }
 
 /// A cache that has listed these.
@@ -42,9 +48,16 @@ fn seen(cache: &Cache<Pod>, of: &str) -> Option<u64> {
 }
 
 fn with_key(cache: &Cache<Pod>) -> Vec<String> {
-    let mut names: Vec<String> = cache.with_key("s").iter().map(|pod| pod.name_any()).collect();
-    names.sort();
-    names
+    let number = |pod: &Pod| pod.name_any().rsplit('-').next().and_then(|digits| digits.parse().ok());
+    let letters = cache
+        .with_key(CLAIM)
+        .iter()
+        .filter_map(|pod| number(pod))
+        .map(|it: u8| char::from(it))
+        .collect::<String>();
+    let mut letters: Vec<String> = letters.chars().map(String::from).collect();
+    letters.sort();
+    letters
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::*;
 fn check(status: Value, expected: Expect) {
     let pod: Pod = serde_json::from_value(json!({
         "metadata": {
-            "name": "ses-1-3",
+            "name": "ses-1f6685236f58fb8260b3-3",
             "uid": "u",
             "annotations": {"mooring.dev/epoch": "3"},
             "creationTimestamp": "2026-11-30T12:00:00Z",
@@ -22,7 +22,7 @@ fn check(status: Value, expected: Expect) {
     }))
     .expect("a pod");
     let facts = read(&pod, |_| false);
-    assert_eq!((facts.epoch, facts.name.as_str()), (3, "ses-1-3"));
+    assert_eq!((facts.epoch, facts.name.as_str()), (3, "ses-1f6685236f58fb8260b3-3"));
     let told = |cause: &Cause| format!("{}: {}", cause.reason.as_str(), cause.message);
     let mut text = match &facts.state {
         PodState::Waiting(cause) => format!("waiting, {}", told(cause)),
