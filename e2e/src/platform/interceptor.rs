@@ -46,6 +46,8 @@ pub struct Interceptor {
 struct Shared {
     client: Client,
     user: HeaderValue,
+    /// What the path of a write has that may be hit.
+    within: String,
     state: Mutex<Control>,
     hits: mpsc::Sender<Write>,
 }
@@ -70,11 +72,12 @@ enum Verdict {
 }
 
 impl Interceptor {
-    /// Forwards what comes to `listener` with the rights of `user`; `client` may impersonate everybody.
+    /// Forwards what comes to `listener` with the rights of `user`; `client` may impersonate everybody. Only writes in
+    /// `namespace` are hit: what is left of other tests comes to its end meanwhile.
     ///
     /// # Errors
     /// When `user` is no header value, or the listener has no address.
-    pub fn start(client: Client, user: &str, listener: TcpListener) -> anyhow::Result<Self> {
+    pub fn start(client: Client, user: &str, namespace: &str, listener: TcpListener) -> anyhow::Result<Self> {
         let address = listener.local_addr().context("the address")?;
         let (sender, hits) = mpsc::channel(HITS);
         let state = Control {
@@ -84,7 +87,8 @@ impl Interceptor {
             passed: Vec::new(),
         };
         let user = HeaderValue::from_str(user).context("a user")?;
-        let shared = Arc::new(Shared { client, user, state: Mutex::new(state), hits: sender });
+        let within = format!("/namespaces/{namespace}/");
+        let shared = Arc::new(Shared { client, user, within, state: Mutex::new(state), hits: sender });
         let router = axum::Router::new().fallback(answer).with_state(Arc::clone(&shared));
         let task = tokio::spawn(axum::serve(listener, router).into_future());
         Ok(Self { address, shared, hits, task })
@@ -161,7 +165,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         return forward(&shared, request).await;
     };
     let path = format!("{} {}", request.method(), request.uri().path());
-    let verdict = shared.judge(&path);
+    let verdict = if path.contains(&shared.within) { shared.judge(&path) } else { Verdict::Forward };
     let response = match verdict {
         Verdict::Drop | Verdict::Refuse => None,
         Verdict::Forward | Verdict::ForwardAndDrop | Verdict::ForwardAndRefuse => {
