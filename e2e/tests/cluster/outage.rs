@@ -6,6 +6,7 @@ use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use mooring_e2e::cluster::Component;
+use mooring_e2e::execution::{Executor, Program};
 use mooring_e2e::fixture::{await_condition, kill};
 use mooring_e2e::platform::{Bound, OPERATOR, SYSTEM, Session};
 
@@ -15,6 +16,8 @@ use super::turn::{Turn, said, take};
 
 /// From its end to the next operator that works: the kubelet's restart and the first full lists.
 const OPERATOR_DEADLINE: Duration = Duration::from_mins(1);
+/// The controller manager's grace for a node is twenty seconds, and the operator is told after it.
+const SILENCE_DEADLINE: Duration = Duration::from_mins(1);
 
 /// The one running pod of the operator: its UID, and how often its container was started anew.
 async fn operator(turn: &Turn) -> anyhow::Result<(String, i32)> {
@@ -91,18 +94,37 @@ async fn what_is_lost_while_the_operator_is_stopped_is_mended_when_it_starts() {
     .await;
 }
 
+/// The node is silent, and nothing else happens: commands go on, and no pod is deleted or made.
+async fn is_told_and_goes_on(turn: &mut Turn, before: &Bound, executor: &Executor) -> anyhow::Result<()> {
+    let program =
+        Program::shell("echo begun; read -r word < fifo; echo $word").lasting(Duration::from_mins(5));
+    said(executor, "mkfifo fifo").await?;
+    let command = executor.start(&program).await?.command_id;
+    let start = Instant::now();
+    let status = turn.session.condition(SILENCE_DEADLINE, "Ready", "Unknown", "NodeUnreachable").await?;
+    tell(&format!("kubelet stopped: NodeUnreachable after {:.2} s", start.elapsed().as_secs_f64()));
+    assert_eq!(status.executor.as_ref(), Some(&before.executor));
+    assert_eq!(said(executor, "echo ended > fifo; rm fifo; echo alive").await?, "alive\n");
+    let finished = executor.follow(&command).await?;
+    ensure!(finished.is_success() && finished.text() == "begun\nended\n", "{}", finished.told());
+    let pods = turn.ground.api::<Pod>(&turn.session.namespace.name).list(&ListParams::default()).await?;
+    let pods = pods.items.into_iter().map(|pod| (pod.metadata.uid, pod.metadata.deletion_timestamp));
+    assert_eq!(pods.collect::<Vec<_>>(), [(Some(before.executor.pod_uid.clone()), None)]);
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopped_kubelet_stops_no_command_and_replaces_no_pod() {
+async fn a_node_that_falls_silent_is_told_and_stops_no_command_and_replaces_no_pod() {
     in_quiet(take(async |turn| {
         let (before, executor) = turn.executor().await?;
         let run = turn.ground.run()?.clone();
         run.stop(Component::Kubelet).await?;
-        let worked = said(&executor, "echo alive").await;
+        let told = Box::pin(is_told_and_goes_on(turn, &before, &executor)).await;
         let start = Instant::now();
         run.start(Component::Kubelet).await?;
-        assert_eq!(worked?, "alive\n");
-        tell(&format!("kubelet stopped: ready again after {:.2} s", start.elapsed().as_secs_f64()));
+        told?;
         is_untouched(turn, &before).await?;
+        tell(&format!("kubelet started: Ready again after {:.2} s", start.elapsed().as_secs_f64()));
         is_replaced(turn, "pod deleted after the kubelet's restart", "PodDeleted", delete_pod).await
     }))
     .await;
