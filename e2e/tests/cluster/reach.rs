@@ -13,6 +13,7 @@ use mooring_e2e::platform::{Session, Sighting, Watch};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::process::Command;
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::stage::{Stage, on_stage, tell};
 
@@ -23,6 +24,8 @@ const AWAY: [Ipv4Addr; 4] = [
     Ipv4Addr::new(100, 100, 100, 200),
     Ipv4Addr::new(203, 0, 113, 7),
 ];
+/// Held by the test whose addresses the node has.
+static NODE: Mutex<()> = Mutex::const_new(());
 /// The policy engine learns of a pod from the API server, as everybody does.
 const POLICY_DEADLINE: Duration = Duration::from_secs(15);
 const START_DEADLINE: Duration = Duration::from_mins(1);
@@ -102,6 +105,7 @@ struct World {
     targets: Vec<String>,
     /// They take connections as long as they live.
     _listeners: Vec<tokio::net::TcpListener>,
+    _node: MutexGuard<'static, ()>,
 }
 
 impl World {
@@ -120,6 +124,7 @@ impl World {
             // What the policy lets in answers to the harness alone.
             format!("tcp:{other}"),
         ];
+        let alone = NODE.lock().await;
         let node = node(run)?;
         let mut listeners = Vec::new();
         let mut places =
@@ -133,10 +138,10 @@ impl World {
             targets.push(format!("tcp:{}", listener.local_addr()?));
             listeners.push(listener);
         }
-        Ok(Self { targets, _listeners: listeners })
+        Ok(Self { targets, _listeners: listeners, _node: alone })
     }
 
-    async fn unmake(run: &Cluster) -> anyhow::Result<()> {
+    async fn unmake(self, run: &Cluster) -> anyhow::Result<()> {
         for address in AWAY {
             own_address(run, address, "del").await?;
         }
@@ -180,7 +185,7 @@ async fn a_command_reaches_nobody() {
         executor.import(&reach, "").await?;
         let world = World::make(stage, &neighbour, other.executor.address).await?;
         let tried = a_command_fails_where_others_do_not(stage, &reach, &executor, &neighbour, &world).await;
-        World::unmake(stage.ground.run()?).await?;
+        world.unmake(stage.ground.run()?).await?;
         tried
     })
     .await;
@@ -213,6 +218,72 @@ async fn a_command_fails_where_others_do_not(
     // The neighbour still reaches all of it.
     assert_eq!(neighbour.reaches(reach, &open).await?, open);
     Ok(())
+}
+
+/// A Session of a class with this egress, and the program that tells what its commands reach.
+async fn with_egress(stage: &Stage, name: &str, egress: &Value, reach: &Tree) -> anyhow::Result<Executor> {
+    let class = json!({"image": stage.ground.image("environment")?, "shell": "bash", "egress": egress});
+    stage.namespace.apply("ExecutorClass", name, &class).await?;
+    let mut session = Session::apply(&stage.namespace, name, &json!({"executorClass": name})).await?;
+    let bound = session.ready().await?;
+    let executor = session.connect(&bound, &stage.product).await?;
+    executor.import(reach, "").await?;
+    Ok(executor)
+}
+
+/// Waits until a command reaches exactly `wanted` of all targets.
+async fn reaches_exactly(executor: &Executor, world: &World, wanted: &[String]) -> anyhow::Result<()> {
+    let mut last = Vec::new();
+    let exact = await_condition(POLICY_DEADLINE, "a command reaches what its class says", async || {
+        last = command_reaches(executor, &world.targets).await.ok()?;
+        (last == wanted).then_some(())
+    });
+    exact.await.with_context(|| format!("answered: {last:?}, and should have: {wanted:?}"))?;
+    // And it stays so.
+    assert_eq!(command_reaches(executor, &world.targets).await?, wanted);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_reaches_what_its_class_names_and_never_a_machines_credentials() {
+    on_stage("egress", async |stage| {
+        let reach = Tree::reach().await?;
+        let (everything, names) = (json!({"rules": [{"cidr": "0.0.0.0/0"}]}), json!({"dns": true}));
+        let mut other = Session::apply(&stage.namespace, "other", &json!({})).await?;
+        let (open, asking, neighbour, other) = tokio::try_join!(
+            Box::pin(with_egress(stage, "open", &everything, &reach)),
+            Box::pin(with_egress(stage, "asking", &names, &reach)),
+            Box::pin(Bystander::start(stage, "neighbour", json!({}))),
+            Box::pin(other.ready()),
+        )?;
+        let other = other.executor.address;
+        let world = World::make(stage, &neighbour, other).await?;
+        // Not what serves credentials; and executors let in nobody but the harness, whoever may call them.
+        let is_closed = |target: &str| {
+            let is_metadata = AWAY[..3].iter().any(|address| target.starts_with(&format!("tcp:{address}:")));
+            is_metadata || target == format!("tcp:{other}")
+        };
+        let (closed, allowed): (Vec<_>, Vec<_>) =
+            world.targets.iter().cloned().partition(|target| is_closed(target));
+        assert_eq!(closed.len(), 4, "{closed:?}");
+        let dns = allowed.iter().filter(|target| target.ends_with(":53")).cloned().collect::<Vec<_>>();
+        assert_eq!(dns.len(), 2, "{dns:?}");
+        let start = Instant::now();
+        let tried = tokio::try_join!(
+            Box::pin(reaches_exactly(&open, &world, &allowed)),
+            Box::pin(reaches_exactly(&asking, &world, &dns)),
+        );
+        world.unmake(stage.ground.run()?).await?;
+        tried?;
+        tell(&format!(
+            "{} targets open by a rule and {} by `dns` within {:.2} s",
+            allowed.len(),
+            dns.len(),
+            start.elapsed().as_secs_f64()
+        ));
+        Ok(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
