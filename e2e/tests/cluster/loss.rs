@@ -8,6 +8,7 @@ use mooring_e2e::execution::code;
 use mooring_e2e::fixture::kill;
 use mooring_e2e::platform::{Bound, Sighting, Watch};
 use mooring_proto::v1::ErrorCode;
+use serde_json::json;
 
 use super::stage::{in_peace, tell};
 use super::turn::{STATUS_DEADLINE, Turn, take};
@@ -67,6 +68,19 @@ fn told(pod: &Pod) -> String {
     serde_json::to_string(&pod.status).unwrap_or_default()
 }
 
+/// As `kubectl drain` does it for each pod of a node.
+async fn evict(turn: &Turn, bound: &Bound) -> anyhow::Result<()> {
+    let (namespace, pod) = (&turn.session.namespace.name, &bound.executor.pod);
+    let eviction = json!({
+        "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"namespace": namespace, "name": pod},
+    });
+    let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}/eviction");
+    let arguments = ["create", "--raw", &path, "-f", "-"];
+    let said = turn.ground.kubectl.ask(&arguments, eviction.to_string().as_bytes()).await?;
+    ensure!(said.is_success, "{said:?}");
+    Ok(())
+}
+
 /// The executor's process, killed from the node.
 async fn kill_executor(turn: &Turn, bound: &Bound) -> anyhow::Result<()> {
     kill(turn.ground.run()?.container_pid(&bound.executor.pod_uid, "executor").await?)
@@ -101,4 +115,9 @@ async fn a_pod_deleted_without_grace_is_replaced_over_the_same_bytes() {
         .await
     }))
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_evicted_pod_is_replaced_over_the_same_bytes() {
+    in_peace(take(async |turn| is_replaced(turn, "pod evicted", "Evicted", evict).await)).await;
 }
