@@ -15,7 +15,8 @@ use super::stage::{Stage, on_stage};
 /// A pod's grace is fifteen seconds; everything else is quick.
 const GONE_DEADLINE: Duration = Duration::from_secs(45);
 
-async fn is_gone<K>(api: Api<K>, name: &str) -> anyhow::Result<()>
+/// Waits until there is no object of this name.
+pub(super) async fn is_gone<K>(api: Api<K>, name: &str) -> anyhow::Result<()>
 where
     K: kube::Resource + Clone + serde::de::DeserializeOwned + std::fmt::Debug + Send + Sync + 'static,
 {
@@ -200,6 +201,45 @@ async fn a_namespace_with_live_sessions_in_it_can_be_deleted() {
         let mut session = Session::apply(&namespace, "one", &json!({})).await?;
         session.ready().await?;
         namespace.remove_whole().await
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_volume_retires_its_session_and_is_never_replaced_by_an_empty_one() {
+    on_stage("lost", async |stage| {
+        let mut session = Session::apply(&stage.namespace, "one", &json!({})).await?;
+        let bound = session.ready().await?;
+        let pods = stage.ground.api::<Pod>(&stage.namespace.name);
+        let claims = stage.ground.api::<PersistentVolumeClaim>(&stage.namespace.name);
+        let next = bound.executor.pod.strip_suffix("-1").context("the first epoch's pod")?;
+        let next = Watch::of(pods.clone(), &format!("{next}-2"));
+        let claim = Watch::of(claims.clone(), &bound.claim.name);
+        for object in [&["pvc", bound.claim.name.as_str()], &["pod", bound.executor.pod.as_str()]] {
+            stage.namespace.kubectl(&["delete", object[0], object[1], "--wait=false"]).await?;
+        }
+        session.condition(GONE_DEADLINE, "Retired", "True", "WorkspaceLost").await?;
+        let status = session.condition(GONE_DEADLINE, "Ready", "False", "Ended").await?;
+        assert_eq!(status.executor, None);
+        is_gone(pods.clone(), &bound.executor.pod).await?;
+        is_gone(claims, &bound.claim.name).await?;
+        // Neither a change of its spec nor the work on another Session brings it back.
+        for is_suspended in [true, false] {
+            session.change(&json!({"suspended": is_suspended})).await?;
+        }
+        let mut other = Session::apply(&stage.namespace, "other", &json!({})).await?;
+        let other = other.ready().await?;
+        let status = session.status();
+        ensure!(status.is("Retired") && !status.is("Ready"), "{}", status.told());
+        let there = pods.list(&ListParams::default()).await?.items;
+        let there = there.into_iter().filter_map(|pod| pod.metadata.name).collect::<Vec<_>>();
+        assert_eq!(there, [other.executor.pod]);
+        let pods_seen = next.sightings().into_iter().filter_map(|seen| seen.object).count();
+        assert_eq!(pods_seen, 0, "a pod of the next epoch was there");
+        let mut claims_seen = claim.sightings().into_iter().filter_map(|seen| seen.object?.metadata.uid);
+        ensure!(claims_seen.all(|uid| uid == bound.claim.uid), "another claim was there");
+        session.delete().await?;
+        session.gone(GONE_DEADLINE).await
     })
     .await;
 }
