@@ -66,6 +66,29 @@ async fn a_missing_image_storage_class_runtime_or_node_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_starts_once_the_class_that_held_it_up_is_corrected() {
+    on_stage("mended", async |stage| {
+        let cases = [
+            ("image", json!({"image": "mooring.test/nothing:1"}), "ImageUnavailable"),
+            ("node", json!({"nodeSelector": {"example.com/nothing": "there"}}), "Unschedulable"),
+        ];
+        let mended = cases.map(async |(name, change, reason)| {
+            stage.namespace.apply("ExecutorClass", name, &class(stage, &change)?).await?;
+            let mut session = Session::apply(&stage.namespace, name, &json!({"executorClass": name})).await?;
+            is_told(&mut session, reason).await?;
+            stage.namespace.apply("ExecutorClass", name, &class(stage, &json!({}))?).await?;
+            let bound = session.ready().await.with_context(|| format!("after {reason}"))?;
+            let status = session.status();
+            let ready = status.condition("Ready").context("the condition")?;
+            ensure!(ready.observed_generation == Some(1), "somebody touched the Session: {ready:?}");
+            session.connect(&bound, &stage.product).await.map(drop)
+        });
+        futures::future::try_join_all(mended).await.map(drop)
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_image_that_is_being_pulled_is_told() {
     on_stage("pull", async |stage| {
         // A registry that takes connections and says nothing.
