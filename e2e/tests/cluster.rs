@@ -7,6 +7,8 @@
 
 #[path = "cluster/case.rs"]
 mod case;
+#[path = "cluster/class.rs"]
+mod class;
 #[path = "cluster/condition.rs"]
 mod condition;
 #[path = "cluster/crash.rs"]
