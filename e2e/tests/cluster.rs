@@ -37,3 +37,5 @@ mod secrecy;
 mod stage;
 #[path = "cluster/turn.rs"]
 mod turn;
+#[path = "cluster/variable.rs"]
+mod variable;
