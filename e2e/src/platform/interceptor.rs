@@ -23,16 +23,15 @@ const HITS: usize = 256;
 pub enum Fate {
     /// It goes through, and so do all after it.
     Pass,
-    /// It does not reach the API server, and nothing is ever answered; nor is anything to a write after it.
-    SilentBefore,
-    /// It reaches the API server and nothing is ever answered; writes after it do not reach it.
-    SilentAfter,
+    /// Nothing is ever answered, nor to a write after it, which does not reach the API server. Of the writes to one path that
+    /// this befalls, by turns over all lives, one does not reach the API server and the next one does.
+    Silent,
     /// Each write is tried three times: the first does not reach the API server, the second reaches it, both are answered
     /// with an error, and the third goes through.
     Flaky,
 }
 
-/// A write that did not simply go through: `POST pods`, `PATCH sessions/status`.
+/// A write that did not simply go through, and when: `POST pods before` it had its effect, `PATCH sessions/status after`.
 pub type Write = String;
 
 /// The proxy. It ends when it is dropped.
@@ -56,7 +55,7 @@ struct Control {
     fate: Fate,
     /// Somebody was hit, under a fate that is for one write.
     is_spent: bool,
-    /// Attempts at flaky writes so far.
+    /// Attempts at writes so far that were not to go through.
     attempts: std::collections::HashMap<String, u32>,
     /// All writes that reached the API server, with their paths.
     passed: Vec<String>,
@@ -65,6 +64,8 @@ struct Control {
 /// What is done with one request.
 enum Verdict {
     Forward,
+    /// It comes after the one that was hit, and is not told.
+    Ignore,
     Drop,
     ForwardAndDrop,
     Refuse,
@@ -112,7 +113,6 @@ impl Interceptor {
         let mut control = self.shared.lock();
         control.fate = fate;
         control.is_spent = false;
-        control.attempts.clear();
     }
 
     /// Waits for the next write that did not simply go through.
@@ -133,6 +133,15 @@ impl Drop for Interceptor {
     }
 }
 
+impl Control {
+    /// The number of this attempt, from 1.
+    fn attempt(&mut self, write: &str) -> u32 {
+        let attempts = self.attempts.entry(write.to_owned()).or_default();
+        *attempts += 1;
+        *attempts
+    }
+}
+
 impl Shared {
     fn lock(&self) -> std::sync::MutexGuard<'_, Control> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -144,18 +153,16 @@ impl Shared {
         let was_spent = std::mem::replace(&mut control.is_spent, true);
         match control.fate {
             Fate::Pass => Verdict::Forward,
-            Fate::SilentBefore => Verdict::Drop,
-            Fate::SilentAfter if was_spent => Verdict::Drop,
-            Fate::SilentAfter => Verdict::ForwardAndDrop,
-            Fate::Flaky => {
-                let attempts = control.attempts.entry(write.to_owned()).or_default();
-                *attempts += 1;
-                match *attempts % 3 {
-                    1 => Verdict::Refuse,
-                    2 => Verdict::ForwardAndRefuse,
-                    _ => Verdict::Forward,
-                }
-            }
+            Fate::Silent if was_spent => Verdict::Ignore,
+            Fate::Silent => match control.attempt(write) % 2 {
+                1 => Verdict::Drop,
+                _ => Verdict::ForwardAndDrop,
+            },
+            Fate::Flaky => match control.attempt(write) % 3 {
+                1 => Verdict::Refuse,
+                2 => Verdict::ForwardAndRefuse,
+                _ => Verdict::Forward,
+            },
         }
     }
 }
@@ -165,9 +172,14 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         return forward(&shared, request).await;
     };
     let path = format!("{} {}", request.method(), request.uri().path());
+    let side = |verdict: &Verdict| match verdict {
+        Verdict::Ignore | Verdict::Drop | Verdict::Refuse => "before",
+        Verdict::Forward | Verdict::ForwardAndDrop | Verdict::ForwardAndRefuse => "after",
+    };
     let verdict = if path.contains(&shared.within) { shared.judge(&path) } else { Verdict::Forward };
+    let write = format!("{write} {}", side(&verdict));
     let response = match verdict {
-        Verdict::Drop | Verdict::Refuse => None,
+        Verdict::Ignore | Verdict::Drop | Verdict::Refuse => None,
         Verdict::Forward | Verdict::ForwardAndDrop | Verdict::ForwardAndRefuse => {
             let response = forward(&shared, request).await;
             shared.lock().passed.push(path);
@@ -176,6 +188,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     };
     match (verdict, response) {
         (Verdict::Forward, Some(response)) => response,
+        (Verdict::Ignore, _) => std::future::pending().await,
         (Verdict::Refuse | Verdict::ForwardAndRefuse, _) => {
             // Full: nobody looks at them.
             let _ = shared.hits.try_send(write);
