@@ -17,6 +17,8 @@ mod crash;
 mod lifecycle;
 #[path = "cluster/loss.rs"]
 mod loss;
+#[path = "cluster/meddling.rs"]
+mod meddling;
 #[path = "cluster/name.rs"]
 mod name;
 #[path = "cluster/outage.rs"]

@@ -59,6 +59,7 @@ impl Product {
     /// # Errors
     /// When the pod does not come to run, and on any other cluster.
     pub async fn operator_place(&self, ground: &Ground) -> anyhow::Result<u32> {
+        make_place(ground, OPERATOR).await?;
         let uid = stand(ground, OPERATOR).await?;
         ground.run()?.container_pid(&uid, PLACE).await
     }
@@ -99,7 +100,7 @@ async fn install(ground: &Ground) -> anyhow::Result<()> {
     if !output.status.success() {
         bail!("helm: {}", String::from_utf8_lossy(&output.stderr));
     }
-    Ok(())
+    make_place(ground, HARNESS).await
 }
 
 /// The name of the pod in the place of `app`.
@@ -131,9 +132,13 @@ fn place_pod(image: &str, app: &str) -> serde_json::Value {
     })
 }
 
+/// Makes the pod in the place of `app`, or finds it.
+async fn make_place(ground: &Ground, app: &str) -> anyhow::Result<()> {
+    ground.kubectl.apply(&place_pod(&ground.image("busybox")?, app)).await
+}
+
 /// The UID of the pod in the place of `app`, once it runs.
 async fn stand(ground: &Ground, app: &str) -> anyhow::Result<String> {
-    ground.kubectl.apply(&place_pod(&ground.image("busybox")?, app)).await?;
     let mut pod = Watch::of(ground.api::<Pod>(SYSTEM), &place_name(app));
     let find = |seen: &[Sighting<Pod>]| {
         let pod = seen.last()?.object.as_ref()?;

@@ -47,12 +47,17 @@ impl<'a> Bench<'a> {
     }
 
     fn start(&self) -> anyhow::Result<Child> {
+        self.operator_of(SYSTEM)?.spawn().context("start an operator")
+    }
+
+    /// One that keeps its certificates in this namespace.
+    fn operator_of(&self, namespace: &str) -> anyhow::Result<Command> {
         let mut command = Command::new("nsenter");
         command.arg(&self.network).arg(binary("mooring-operator")?);
-        command.args(["--namespace", SYSTEM, "--health-listen", "127.0.0.1:0"]);
+        command.args(["--namespace", namespace, "--health-listen", "127.0.0.1:0"]);
         command.env("KUBECONFIG", self.kubeconfig.path()).env("MOORING_LOG", "warn");
         command.stdin(Stdio::null()).kill_on_drop(true);
-        command.spawn().context("start an operator")
+        Ok(command)
     }
 
     /// Lets operators live until `awaited` comes: each dies at its first write, before it or after it.
@@ -262,6 +267,25 @@ async fn an_operator_that_starts_over_sessions_in_order_writes_nothing() {
         let counted = passed.iter().filter(|write| counts.iter().any(|it| write.contains(it)));
         let others: Vec<&String> = counted.filter(|write| !write.contains(&own)).collect();
         ensure!(!passed.is_empty() && others.is_empty(), "{others:?}");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_whose_authority_is_gone_says_so_and_makes_no_other() {
+    alone_on_stage("authority", async |stage| {
+        let bench = Bench::set_up(stage).await?;
+        let harness =
+            ["create", "secret", "generic", "mooring-harness-client", "--from-literal=ca.crt=former"];
+        stage.namespace.kubectl(&harness).await?;
+        let mut operator = bench.operator_of(&stage.namespace.name)?;
+        let ended = tokio::time::timeout(LIFE_DEADLINE, operator.output()).await;
+        let ended = ended.context("the operator goes on")??;
+        let said = String::from_utf8_lossy(&ended.stderr);
+        ensure!(!ended.status.success() && said.contains("secret mooring-ca is gone"), "{said}");
+        let (_, _, secrets) = bench.there().await?;
+        ensure!(secrets == ["mooring-harness-client"], "{secrets:?}");
         Ok(())
     })
     .await;
