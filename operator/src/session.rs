@@ -191,9 +191,9 @@ impl Reconcile {
         let pods: Api<Pod> = Api::namespaced(self.ctx.client.clone(), &namespace);
         let name = names::pod(&Uid::from(uid.as_str()), epoch);
         let read = pods.get_opt(&name).await.map_err(|source| read_error("the pod", source))?;
+        seen.pods.retain(|pod| pod.epoch != epoch);
         if let Some(pod) = read.filter(|pod| crate::labels::is_of(&pod.metadata, &uid)) {
-            let facts = observed::pod::read(&pod, |node| observed::is_silent(&self.ctx.caches, node));
-            seen.pods.push(observed::pod::PodFacts { is_watched: false, ..facts });
+            seen.pods.push(observed::pod::read(&pod, |node| observed::is_silent(&self.ctx.caches, node)));
         }
         Ok(())
     }
@@ -245,7 +245,9 @@ fn may_be_hidden(seen: &Observed, status: &SessionStatus, epoch: i64) -> bool {
         .operation
         .as_ref()
         .is_some_and(|it| it.step == mooring_operator_api::session::OperationStep::DeletePod);
-    (status.executor.is_some() || is_clearing) && seen.pods.iter().all(|pod| pod.epoch != epoch)
+    // What a write of ours has shown of such a pod is not what became of it.
+    let is_seen = seen.pods.iter().any(|pod| pod.epoch == epoch && pod.is_watched);
+    (status.executor.is_some() || is_clearing) && !is_seen
 }
 
 /// While an executor is bound, nothing depends on its Secret until the certificate is due for renewal.

@@ -22,7 +22,7 @@ pub(crate) struct PodFacts {
     pub(crate) epoch: i64,
     /// The label of a class that a network policy selects it by; `None` when the labels are no executor's.
     pub(crate) class_label: Option<String>,
-    /// A watch shows it, and so when it changes. Otherwise it was read by its name: its labels are not what they were.
+    /// A watch shows when it changes. Otherwise its labels are not what they were, and it is to be read again by its name.
     pub(crate) is_watched: bool,
     /// What its class was when it was made: [`crate::class::digest`].
     pub(crate) class_digest: Option<String>,
@@ -102,7 +102,7 @@ pub(crate) fn read(pod: &Pod, node_is_silent: impl Fn(&str) -> bool) -> PodFacts
         uid: Uid::from(pod.uid().unwrap_or_default()),
         epoch: names::of_pod(&pod.name_any()).map_or(0, |(_, epoch)| epoch),
         class_label: selecting_label(pod),
-        is_watched: true,
+        is_watched: is_executor(pod),
         class_digest: pod.annotations().get(label::CLASS_DIGEST).cloned(),
         created: pod.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
         address: status.pod_ip.as_deref().and_then(|text| text.parse().ok()),
@@ -114,9 +114,13 @@ pub(crate) fn read(pod: &Pod, node_is_silent: impl Fn(&str) -> bool) -> PodFacts
     }
 }
 
+/// By the label that the watch selects by, too. The answer to a write of ours shows a pod without it once more.
+fn is_executor(pod: &Pod) -> bool {
+    pod.labels().get(label::APP_NAME).is_some_and(|name| name == label::EXECUTOR)
+}
+
 fn selecting_label(pod: &Pod) -> Option<String> {
-    let is_executor = pod.labels().get(label::APP_NAME).is_some_and(|name| name == label::EXECUTOR);
-    pod.labels().get(label::CLASS).filter(|_| is_executor).cloned()
+    pod.labels().get(label::CLASS).filter(|_| is_executor(pod)).cloned()
 }
 
 /// The kubelet reports a terminal phase only once no container runs; the collector of orphaned pods reports it when the
