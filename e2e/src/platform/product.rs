@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::{Pod, Secret};
-use mooring_proto::certificate;
 use serde_json::json;
 use tokio::process::Command;
 use tokio::sync::OnceCell;
@@ -80,7 +79,7 @@ impl Product {
     /// # Errors
     /// When none can be signed.
     pub fn operator(&self) -> anyhow::Result<Identity> {
-        self.authority.certify(certificate::OPERATOR)
+        self.authority.operator()
     }
 }
 

@@ -8,10 +8,10 @@ use kube::api::ListParams;
 use mooring_e2e::cluster::Component;
 use mooring_e2e::execution::{Executor, Program};
 use mooring_e2e::fixture::{await_condition, kill};
-use mooring_e2e::platform::{Bound, OPERATOR, SYSTEM, Session};
+use mooring_e2e::platform::{Bound, SYSTEM, Session};
 
 use super::loss::is_replaced;
-use super::stage::{in_quiet, start_operator, stop_operator, tell};
+use super::stage::{OPERATOR_PODS, in_quiet, start_operator, stop_operator, tell};
 use super::turn::{Turn, said, take};
 
 /// What a deleted pod is told as soon after an outage of the API server: the cluster may have missed the node's lease
@@ -24,8 +24,7 @@ const SILENCE_DEADLINE: Duration = Duration::from_mins(1);
 
 /// The one running pod of the operator: its UID, and how often its container was started anew.
 async fn operator(turn: &Turn) -> anyhow::Result<(String, i32)> {
-    let label = format!("app.kubernetes.io/name={OPERATOR}");
-    let pods = turn.ground.api::<Pod>(SYSTEM).list(&ListParams::default().labels(&label)).await?;
+    let pods = turn.ground.api::<Pod>(SYSTEM).list(&ListParams::default().labels(OPERATOR_PODS)).await?;
     let mut ready = pods.items.into_iter().filter_map(|pod| {
         let status = pod.status?;
         let is_ready = |condition: &k8s_openapi::api::core::v1::PodCondition| {

@@ -104,7 +104,8 @@ pub(super) async fn judged(
     played
 }
 
-const OPERATOR_PODS: &str = "app.kubernetes.io/name=mooring-operator";
+/// Selects the operator's pods.
+pub(super) const OPERATOR_PODS: &str = "app.kubernetes.io/name=mooring-operator";
 const _: () = assert!(OPERATOR.len() + "app.kubernetes.io/name=".len() == OPERATOR_PODS.len());
 
 /// Fails the test that did not go well.
