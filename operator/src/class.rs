@@ -10,19 +10,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use kube::api::{Api, DeleteParams};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource as _, ResourceExt as _};
 use mooring_operator_api::condition::{ClassReason, set};
-use mooring_operator_api::{ExecutorClass, ExecutorClassStatus, GROUP, Uid, VERSION, label};
-use serde_json::json;
+use mooring_operator_api::{ExecutorClass, ExecutorClassStatus, Uid, label};
 use sha2::{Digest as _, Sha256};
 
 use crate::context::Context;
-use crate::session::{WriteError, apply_policy};
-use crate::telemetry::story;
-use crate::{FIELD_MANAGER, names};
+use crate::names;
+use crate::reconcile::{ReconcileError, again};
+use crate::write::{self, WriteError};
 
 /// Keeps a class, and so its network policy, while a pod of it runs.
 pub(crate) const FINALIZER: &str = "mooring.dev/network-policy";
@@ -30,17 +29,12 @@ pub(crate) const FINALIZER: &str = "mooring.dev/network-policy";
 const REJECTED: Duration = Duration::from_secs(10);
 /// Until pods that were taken are.
 const TRIED: Duration = Duration::from_mins(10);
-/// After somebody else wrote in between.
-const AT_ONCE: Duration = Duration::from_millis(50);
-
-/// Why a class was not brought as far as it goes.
-pub(crate) type ClassError = WriteError;
 
 /// Brings one class as far as it goes now.
 ///
 /// # Errors
 /// When the API server refuses or does not answer.
-pub(crate) async fn reconcile(class: Arc<ExecutorClass>, ctx: Arc<Context>) -> Result<Action, ClassError> {
+pub(crate) async fn reconcile(class: Arc<ExecutorClass>, ctx: Arc<Context>) -> Result<Action, ReconcileError> {
     if !ctx.caches.are_complete() {
         return Ok(Action::await_change());
     }
@@ -53,11 +47,11 @@ pub(crate) async fn reconcile(class: Arc<ExecutorClass>, ctx: Arc<Context>) -> R
             keep_policy(&ctx, &class).await?;
         } else if is_ours {
             delete_policy(&ctx, &class).await?;
-            set_finalizer(&ctx, &class, false).await?;
+            write::finalizer(&ctx.client, &*class, FINALIZER, false).await.map_err(WriteError::from)?;
         }
         return Ok(Action::await_change());
     }
-    let class = if is_ours { class } else { Arc::new(set_finalizer(&ctx, &class, true).await?) };
+    let class = if is_ours { class } else { Arc::new(add_finalizer(&ctx, &class).await?) };
     keep_policy(&ctx, &class).await?;
     let rejection = trial::rejection(&ctx.client, &class).await?;
     let again = if rejection.is_some() { REJECTED } else { TRIED };
@@ -68,17 +62,8 @@ pub(crate) async fn reconcile(class: Arc<ExecutorClass>, ctx: Arc<Context>) -> R
 
 /// When to try again after an error.
 #[expect(clippy::needless_pass_by_value, reason = "the controller's signature")]
-pub(crate) fn error_policy(class: Arc<ExecutorClass>, error: &ClassError, ctx: Arc<Context>) -> Action {
-    let pause = match error {
-        WriteError::Conflict => AT_ONCE,
-        WriteError::Throttled(pause) => *pause,
-        WriteError::Refused { .. }
-        | WriteError::Failed(_)
-        | WriteError::Certificate(_)
-        | WriteError::Randomness(_) => ctx.pauses.fail(&uid(&class), Timestamp::now()).unsigned_abs(),
-    };
-    tracing::warn!(class = class.name_any(), error = story(error), ?pause, "reconcile failed");
-    Action::requeue(pause)
+pub(crate) fn error_policy(class: Arc<ExecutorClass>, error: &ReconcileError, ctx: Arc<Context>) -> Action {
+    again("ExecutorClass", &uid(&class), error, &ctx.pauses)
 }
 
 fn uid(class: &ExecutorClass) -> Uid {
@@ -94,19 +79,16 @@ fn has_pods(ctx: &Context, class: &ExecutorClass) -> bool {
     !pods.is_empty()
 }
 
-async fn keep_policy(ctx: &Context, class: &ExecutorClass) -> Result<(), ClassError> {
+async fn keep_policy(ctx: &Context, class: &ExecutorClass) -> Result<(), WriteError> {
     let desired = policy::desired_policy(class, &ctx.namespace);
     let observed = ctx.caches.policies.get(&ObjectRef::from_obj(&desired));
     if observed.is_some_and(|observed| policy::is_current(&observed, &desired)) {
         return Ok(());
     }
-    let namespace = class.namespace().unwrap_or_default();
-    let policies: Api<NetworkPolicy> = Api::namespaced(ctx.client.clone(), &namespace);
-    ctx.caches.policies.wrote(apply_policy(&policies, &desired).await?);
-    Ok(())
+    Ok(write::network_policy(ctx, &desired).await?)
 }
 
-async fn delete_policy(ctx: &Context, class: &ExecutorClass) -> Result<(), ClassError> {
+async fn delete_policy(ctx: &Context, class: &ExecutorClass) -> Result<(), WriteError> {
     let name = names::policy(&uid(class));
     let policies: Api<NetworkPolicy> =
         Api::namespaced(ctx.client.clone(), &class.namespace().unwrap_or_default());
@@ -117,24 +99,9 @@ async fn delete_policy(ctx: &Context, class: &ExecutorClass) -> Result<(), Class
     }
 }
 
-async fn set_finalizer(
-    ctx: &Context,
-    class: &ExecutorClass,
-    wanted: bool,
-) -> Result<ExecutorClass, ClassError> {
-    let mut finalizers = class.finalizers().to_vec();
-    finalizers.retain(|it| it != FINALIZER);
-    if wanted {
-        finalizers.push(FINALIZER.to_owned());
-    }
-    let patch = json!({"metadata": {"resourceVersion": class.resource_version(), "finalizers": finalizers}});
-    let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
-    let classes: Api<ExecutorClass> =
-        Api::namespaced(ctx.client.clone(), &class.namespace().unwrap_or_default());
-    let written = classes.patch(&class.name_any(), &params, &Patch::Merge(&patch)).await?;
-    if wanted {
-        ctx.caches.classes.wrote(written.clone());
-    }
+async fn add_finalizer(ctx: &Context, class: &ExecutorClass) -> Result<ExecutorClass, WriteError> {
+    let written = write::finalizer(&ctx.client, class, FINALIZER, true).await?;
+    ctx.caches.classes.wrote(written.clone());
     Ok(written)
 }
 
@@ -142,27 +109,13 @@ async fn write_status(
     ctx: &Context,
     class: &ExecutorClass,
     rejection: Option<String>,
-) -> Result<(), ClassError> {
+) -> Result<(), WriteError> {
     let before = class.status.clone().unwrap_or_default();
     let status = desired_status(class, before.clone(), rejection, Timestamp::now());
     if status == before {
         return Ok(());
     }
-    let patch = json!({
-        "apiVersion": format!("{GROUP}/{VERSION}"),
-        "kind": "ExecutorClass",
-        "metadata": {
-            "name": class.name_any(),
-            "namespace": class.namespace(),
-            "uid": class.uid(),
-            "resourceVersion": class.resource_version(),
-        },
-        "status": status,
-    });
-    let classes: Api<ExecutorClass> =
-        Api::namespaced(ctx.client.clone(), &class.namespace().unwrap_or_default());
-    let params = PatchParams::apply(FIELD_MANAGER).force();
-    let written = classes.patch_status(&class.name_any(), &params, &Patch::Apply(&patch)).await?;
+    let written = write::status(&ctx.client, class, &status).await?;
     tracing::info!(class = class.name_any(), digest = status.digest, "status written");
     ctx.caches.classes.wrote(written);
     Ok(())

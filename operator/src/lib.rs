@@ -15,7 +15,7 @@
 //!                       └─▶ health
 //! ```
 //!
-//! Only `act`, `class`, `certificate` and `events` write. A plan is a function of what is observed and the time, so
+//! Only `act` and `class`, through `write` what both do, `certificate` and `events` write. A plan is a function of what is observed and the time, so
 //! there is no progress in memory to lose: a new operator goes on where the old one was.
 
 pub mod args;
@@ -29,10 +29,12 @@ mod events;
 mod health;
 mod labels;
 pub mod names;
+mod reconcile;
 mod refusal;
 pub mod run;
 mod session;
 pub mod telemetry;
+mod write;
 
 /// Who the API server records as the writer of fields.
 pub const FIELD_MANAGER: &str = "mooring-operator";

@@ -25,6 +25,7 @@ use crate::certificate::{Authority, KeepError, keep_harness_client, load_authori
 use crate::context::Context;
 use crate::dial::Dials;
 use crate::events::events;
+use crate::reconcile::alone;
 use crate::refusal::Pauses;
 use crate::telemetry::story;
 use crate::{class, health, session};
@@ -127,7 +128,7 @@ async fn operate(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     });
     let concurrency = controller::Config::default().concurrency(config.concurrency);
     let sessions = drain(applier(
-        |session, ctx| Box::pin(session::reconcile_alone(session, ctx)),
+        |session, ctx| Box::pin(alone(session::reconcile(session, ctx))),
         session::error_policy,
         Arc::clone(&ctx),
         caches.sessions.store(),
@@ -135,7 +136,7 @@ async fn operate(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
         concurrency.clone(),
     ));
     let classes = drain(applier(
-        |class, ctx| Box::pin(class::reconcile(class, ctx)),
+        |class, ctx| Box::pin(alone(class::reconcile(class, ctx))),
         class::error_policy,
         ctx,
         caches.classes.store(),

@@ -7,11 +7,9 @@ mod plan;
 mod pod;
 mod secret;
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt as _;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Secret};
 use kube::runtime::controller::Action;
@@ -24,10 +22,10 @@ use tracing::Instrument as _;
 use crate::certificate::{RENEWED_AFTER, Role, is_fresh};
 use crate::context::Context;
 use crate::names;
+use crate::reconcile::{ReconcileError, again};
 use crate::refusal::{Generations, Refused};
-use crate::telemetry::story;
+use crate::write::WriteError;
 
-pub(crate) use act::{WriteError, apply_policy};
 pub(crate) use observed::class_name;
 pub(crate) use observed::is_ready as node_is_ready;
 pub(crate) use observed::pod::Cause;
@@ -40,28 +38,6 @@ use observed::{ClaimFacts, Observed, SecretFacts};
 const ROUNDS: usize = 16;
 /// After [`ROUNDS`], others have their turn first.
 const TURN: Duration = Duration::from_secs(1);
-/// A refusal or failure of the moment is tried again this soon.
-const AT_ONCE: Duration = Duration::from_millis(5);
-
-/// Why a reconcile did not come to its end. What is done is done; the rest follows from what is observed then.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ReconcileError {
-    /// A write failed.
-    #[error("cannot carry out a step")]
-    Write(#[from] WriteError),
-    /// Something that is not watched could not be read.
-    #[error("cannot read {what}")]
-    Read {
-        /// What.
-        what: &'static str,
-        /// Why.
-        #[source]
-        source: Box<kube::Error>,
-    },
-    /// The code is wrong; where is on standard error.
-    #[error("a fault of the operator itself")]
-    Panicked,
-}
 
 /// Brings one Session as far as it goes now. Level-based: everything is recomputed from what is observed.
 ///
@@ -80,31 +56,10 @@ pub(crate) async fn reconcile(session: Arc<Session>, ctx: Arc<Context>) -> Resul
     Reconcile { ctx, name, secret: None }.run().instrument(span).await
 }
 
-/// [`reconcile`], whose panic would be a fault of ours: it ends this reconcile and no other.
-///
-/// # Errors
-/// See [`ReconcileError`].
-pub(crate) async fn reconcile_alone(
-    session: Arc<Session>,
-    ctx: Arc<Context>,
-) -> Result<Action, ReconcileError> {
-    let ended = AssertUnwindSafe(reconcile(session, ctx)).catch_unwind().await;
-    ended.unwrap_or(Err(ReconcileError::Panicked))
-}
-
 /// When to try again after an error.
 #[expect(clippy::needless_pass_by_value, reason = "the controller's signature")]
 pub(crate) fn error_policy(session: Arc<Session>, error: &ReconcileError, ctx: Arc<Context>) -> Action {
-    let uid = Uid::from(session.uid().unwrap_or_default());
-    let pause = match error {
-        ReconcileError::Write(WriteError::Conflict) => AT_ONCE,
-        ReconcileError::Write(WriteError::Throttled(pause)) => *pause,
-        ReconcileError::Write(_) | ReconcileError::Read { .. } | ReconcileError::Panicked => {
-            ctx.pauses.fail(&uid, Timestamp::now()).unsigned_abs()
-        }
-    };
-    tracing::warn!(session = uid.as_str(), error = story(error), ?pause, "reconcile failed");
-    Action::requeue(pause)
+    again("Session", &Uid::from(session.uid().unwrap_or_default()), error, &ctx.pauses)
 }
 
 struct Reconcile {
@@ -171,7 +126,7 @@ impl Reconcile {
             let namespace = seen.session.namespace().unwrap_or_default();
             let claims: Api<PersistentVolumeClaim> = Api::namespaced(self.ctx.client.clone(), &namespace);
             let name = names::claim(&Uid::from(seen.session.uid().unwrap_or_default()));
-            let read = claims.get_opt(&name).await.map_err(|source| read_error("the claim", source))?;
+            let read = claims.get_opt(&name).await.map_err(|source| ReconcileError::read("the claim", source))?;
             if let Some(claim) = read {
                 seen.claim =
                     observed::claim_facts(&claim, &Uid::from(seen.session.uid().unwrap_or_default()));
@@ -190,7 +145,7 @@ impl Reconcile {
             (seen.session.namespace().unwrap_or_default(), seen.session.uid().unwrap_or_default());
         let pods: Api<Pod> = Api::namespaced(self.ctx.client.clone(), &namespace);
         let name = names::pod(&Uid::from(uid.as_str()), epoch);
-        let read = pods.get_opt(&name).await.map_err(|source| read_error("the pod", source))?;
+        let read = pods.get_opt(&name).await.map_err(|source| ReconcileError::read("the pod", source))?;
         seen.pods.retain(|pod| pod.epoch != epoch);
         if let Some(pod) = read.filter(|pod| crate::labels::is_of(&pod.metadata, &uid)) {
             seen.pods.push(observed::pod::read(&pod, |node| observed::is_silent(&self.ctx.caches, node)));
@@ -212,7 +167,7 @@ impl Reconcile {
         let namespace = seen.session.namespace().unwrap_or_default();
         let secrets: Api<Secret> = Api::namespaced(self.ctx.client.clone(), &namespace);
         let name = names::pod(&Uid::from(seen.session.uid().unwrap_or_default()), epoch);
-        let read = secrets.get_opt(&name).await.map_err(|source| read_error("the Secret", source))?;
+        let read = secrets.get_opt(&name).await.map_err(|source| ReconcileError::read("the Secret", source))?;
         let facts = read.map_or(SecretFacts::Absent, |secret| {
             secret_facts(&secret, &seen.session, &self.ctx.authority, now)
         });
@@ -272,10 +227,6 @@ fn needs_secret(seen: &Observed, status: &SessionStatus, now: Timestamp) -> bool
 fn generations(seen: &Observed) -> Generations {
     let class = seen.class.as_ref().and_then(|class| class.metadata.generation);
     (seen.session.metadata.generation.unwrap_or(0), class.unwrap_or(0))
-}
-
-fn read_error(what: &'static str, source: kube::Error) -> ReconcileError {
-    ReconcileError::Read { what, source: Box::new(source) }
 }
 
 fn requeue(at: Timestamp, now: Timestamp) -> Action {

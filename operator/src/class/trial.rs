@@ -10,20 +10,21 @@ use mooring_operator_api::condition::SessionReason;
 use crate::FIELD_MANAGER;
 use crate::refusal::{self, Refusable};
 use crate::session::trial_pod;
+use crate::write::WriteError;
 
 /// Why pods of this class are refused; `None` when they are taken, or when that is not to be found out: a quota that is used
 /// up, or a webhook that takes no part in a dry run, says nothing about the class.
 ///
 /// # Errors
 /// When the API server does not answer the question.
-pub(super) async fn rejection(client: &Client, class: &ExecutorClass) -> Result<Option<String>, kube::Error> {
+pub(super) async fn rejection(client: &Client, class: &ExecutorClass) -> Result<Option<String>, WriteError> {
     let namespace = class.namespace().unwrap_or_default();
     let pods: Api<Pod> = Api::namespaced(client.clone(), &namespace);
     let params = PostParams { dry_run: true, field_manager: Some(FIELD_MANAGER.into()) };
     match pods.create(&params, &trial_pod(class)).await {
         Ok(_) => Ok(None),
         Err(kube::Error::Api(status)) if matches!(status.code, 400 | 403 | 422) => Ok(told(&status)),
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -1,17 +1,16 @@
 //! Carrying out steps. Only here is anything written.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Secret};
-use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::Status;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt as _};
 use mooring_operator_api::session::SessionStatus;
-use mooring_operator_api::{GROUP, Session, Uid, VERSION, label};
+use mooring_operator_api::{ExecutorClass, Session, Uid, label};
 use serde_json::json;
 
 use super::claim::{Access, RETAINED, Revision, desired_claim};
@@ -19,55 +18,14 @@ use super::observed::{ClaimFacts, Observed, SecretFacts, claim_facts};
 use super::plan::Step;
 use super::pod::desired_pod;
 use super::secret::desired_secret;
-use super::{Cause, ReconcileError, read_error, secret_facts};
+use super::secret_facts;
 use crate::cache::{Cache, Object};
 use crate::class::policy::desired_policy;
 use crate::context::Context;
+use crate::reconcile::ReconcileError;
 use crate::refusal::{self, Refusable};
+use crate::write::{self, WriteError};
 use crate::{FIELD_MANAGER, labels, names};
-
-/// Why a step was not carried out.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum WriteError {
-    /// Somebody wrote in between; nothing was changed.
-    #[error("written by somebody else meanwhile")]
-    Conflict,
-    /// The API server is busy, and says for how long.
-    #[error("the API server asks for a pause of {0:?}")]
-    Throttled(Duration),
-    /// It will not, for a reason that a person can mend.
-    #[error("refused: {}", cause.message)]
-    Refused {
-        /// What was refused.
-        step: Refusable,
-        /// Why.
-        cause: Cause,
-    },
-    /// It did not answer, or not so that anything follows from it. What was done is seen when it is read again.
-    #[error("the API server did not carry it out")]
-    Failed(#[source] Box<kube::Error>),
-    /// No certificate can be issued.
-    #[error(transparent)]
-    Certificate(#[from] crate::certificate::AuthorityError),
-    /// The system gives no randomness.
-    #[error("no randomness: {0}")]
-    Randomness(getrandom::Error),
-}
-
-impl From<kube::Error> for WriteError {
-    fn from(error: kube::Error) -> Self {
-        if let kube::Error::Api(status) = &error {
-            if status.code == 409 {
-                return Self::Conflict;
-            }
-            if status.code == 429 {
-                let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-                return Self::Throttled(Duration::from_secs(u64::from(seconds.clamp(1, 300))));
-            }
-        }
-        Self::Failed(Box::new(error))
-    }
-}
 
 /// What came of a round.
 pub(super) struct Outcome {
@@ -105,7 +63,7 @@ pub(super) async fn refresh(ctx: &Context, name: &ObjectRef<Session>) -> Result<
     let sessions: Api<Session> =
         Api::namespaced(ctx.client.clone(), name.namespace.as_deref().unwrap_or_default());
     if let Some(session) =
-        sessions.get_opt(&name.name).await.map_err(|source| read_error("the Session", source))?
+        sessions.get_opt(&name.name).await.map_err(|source| ReconcileError::read("the Session", source))?
     {
         ctx.caches.sessions.wrote(session);
     }
@@ -144,9 +102,7 @@ impl Hand<'_> {
                 self.delete(&self.ctx.caches.pods, name, uid).await?;
             }
             Step::Dial(target) => {
-                if let Some(class) = &self.seen.class {
-                    self.ctx.dials.dial(&self.seen.session, class, target.clone());
-                }
+                self.ctx.dials.dial(&self.seen.session, self.class()?, target.clone());
             }
             Step::HangUp => self.ctx.dials.hang_up(&self.uid()),
         }
@@ -157,6 +113,10 @@ impl Hand<'_> {
         Uid::from(self.seen.session.uid().unwrap_or_default())
     }
 
+    fn class(&self) -> Result<&Arc<ExecutorClass>, WriteError> {
+        self.seen.class.as_ref().ok_or(WriteError::NoClass)
+    }
+
     fn api<K>(&self) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
@@ -164,20 +124,8 @@ impl Hand<'_> {
         Api::namespaced(self.ctx.client.clone(), &self.namespace)
     }
 
-    /// Only over the version that was planned from: it may hold somebody else's finalizers.
     async fn set_finalizer(&self, wanted: bool) -> Result<(), WriteError> {
-        let mut finalizers: Vec<String> = self.seen.session.finalizers().to_vec();
-        finalizers.retain(|it| it != label::FINALIZER);
-        if wanted {
-            finalizers.push(label::FINALIZER.to_owned());
-        }
-        let patch = json!({"metadata": {
-            "resourceVersion": self.seen.session.resource_version(),
-            "finalizers": finalizers,
-        }});
-        let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
-        let name = self.seen.session.name_any();
-        match self.api::<Session>().patch(&name, &params, &Patch::Merge(&patch)).await {
+        match write::finalizer(&self.ctx.client, &*self.seen.session, label::FINALIZER, wanted).await {
             Ok(session) => self.ctx.caches.sessions.wrote(session),
             Err(kube::Error::Api(status)) if status.is_not_found() => self.forget(),
             Err(error) => return Err(error.into()),
@@ -209,24 +157,11 @@ impl Hand<'_> {
         self.ctx.caches.sessions.deleted(ObjectRef::from_obj(&*self.seen.session), self.uid().as_str());
     }
 
-    /// Server-side apply of what is ours, over the version that was planned from: an epoch is never set back.
+    /// Over the version that was planned from: an epoch is never set back.
     async fn write_status(&self, status: &SessionStatus) -> Result<(), WriteError> {
-        let session = &self.seen.session;
         // The last activity is the harness's.
         let ours = SessionStatus { last_activity: None, ..status.clone() };
-        let patch = json!({
-            "apiVersion": format!("{GROUP}/{VERSION}"),
-            "kind": "Session",
-            "metadata": {
-                "name": session.name_any(),
-                "namespace": self.namespace,
-                "uid": session.uid(),
-                "resourceVersion": session.resource_version(),
-            },
-            "status": ours,
-        });
-        let params = PatchParams::apply(FIELD_MANAGER).force();
-        match self.api::<Session>().patch_status(&session.name_any(), &params, &Patch::Apply(&patch)).await {
+        match write::status(&self.ctx.client, &*self.seen.session, &ours).await {
             Ok(written) => {
                 tracing::info!(
                     epoch = status.epoch,
@@ -246,7 +181,7 @@ impl Hand<'_> {
     }
 
     async fn create_claim(&self, access: Access) -> Result<(), WriteError> {
-        let Some(class) = &self.seen.class else { return Ok(()) };
+        let class = self.class()?;
         let revision = Revision::draw().map_err(WriteError::Randomness)?;
         let claim = desired_claim(&self.seen.session, class, access, &revision);
         let uid = self.uid();
@@ -259,8 +194,7 @@ impl Hand<'_> {
     }
 
     async fn create_pod(&self, epoch: i64) -> Result<(), WriteError> {
-        let Some(class) = &self.seen.class else { return Ok(()) };
-        let pod = desired_pod(&self.seen.session, class, epoch);
+        let pod = desired_pod(&self.seen.session, self.class()?, epoch);
         let uid = self.uid();
         let is_ours = |found: &Pod| labels::is_of(&found.metadata, uid.as_str());
         let made = self.create(Refusable::Pod, &pod, is_ours).await?;
@@ -312,11 +246,7 @@ impl Hand<'_> {
     }
 
     async fn apply_policy(&self) -> Result<(), WriteError> {
-        let Some(class) = &self.seen.class else { return Ok(()) };
-        let policy = desired_policy(class, &self.ctx.namespace);
-        let applied = apply_policy(&self.api::<NetworkPolicy>(), &policy).await?;
-        self.ctx.caches.policies.wrote(applied);
-        Ok(())
+        Ok(write::network_policy(self.ctx, &desired_policy(self.class()?, &self.ctx.namespace)).await?)
     }
 
     async fn renew_secret(&self, epoch: i64) -> Written {
@@ -390,28 +320,6 @@ impl Hand<'_> {
         }
         Ok(())
     }
-}
-
-/// Makes a network policy, or makes the one that is there equal to it. Not by server-side apply, which leaves alone what
-/// others have added to a list that is empty here.
-pub(crate) async fn apply_policy(
-    api: &Api<NetworkPolicy>,
-    policy: &NetworkPolicy,
-) -> Result<NetworkPolicy, kube::Error> {
-    let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
-    let name = policy.name_any();
-    let written = match api.create(&params, policy).await {
-        Err(kube::Error::Api(status)) if status.is_already_exists() => {
-            let mut found = api.get(&name).await?;
-            found.spec.clone_from(&policy.spec);
-            found.metadata.owner_references = None;
-            found.labels_mut().extend(policy.labels().clone());
-            api.replace(&name, &params, &found).await?
-        }
-        created => created?,
-    };
-    tracing::info!(policy = name, "network policy written");
-    Ok(written)
 }
 
 /// A delete of one object and no other that has its name.
