@@ -4,6 +4,7 @@
 //! here: how an [`ErrorDetail`](v1::ErrorDetail) travels in a gRPC status, and the numbers both ends must agree on.
 
 pub mod certificate;
+pub mod gateway;
 mod status;
 
 pub use status::{ErrorCodeExt, detail_of, refusal};

@@ -36,20 +36,22 @@ impl ErrorCodeExt for ErrorCode {
             | Self::EmptyWorkspace
             | Self::ReadOnly
             | Self::OperationConflict
-            | Self::OperationForgotten => Code::FailedPrecondition,
+            | Self::OperationForgotten
+            | Self::NoResolver => Code::FailedPrecondition,
             Self::TooLarge | Self::NoSpace | Self::Busy => Code::ResourceExhausted,
             Self::StaleEpoch | Self::StaleLease => Code::Aborted,
             // The answer for an unknown environment and for a foreign one is the same.
             Self::WrongEnvironment => Code::NotFound,
-            Self::Draining | Self::RunnerUnavailable => Code::Unavailable,
+            Self::Draining | Self::RunnerUnavailable | Self::NotReady => Code::Unavailable,
             Self::Unsupported => Code::Unimplemented,
             Self::PermissionDenied => Code::PermissionDenied,
+            Self::Unauthenticated => Code::Unauthenticated,
             Self::Internal | Self::Unspecified => Code::Internal,
         }
     }
 
     fn is_retryable(self) -> bool {
-        matches!(self, Self::Busy | Self::Draining | Self::RunnerUnavailable)
+        matches!(self, Self::Busy | Self::Draining | Self::RunnerUnavailable | Self::NotReady)
     }
 
     fn name(self) -> String {

@@ -54,7 +54,12 @@ pub(crate) fn sentence(tool: &str, status: &Status) -> String {
         ErrorCode::OperationConflict | ErrorCode::OperationForgotten => {
             "the outcome of this call is no longer known; it was not executed again".to_owned()
         }
-        ErrorCode::Internal | ErrorCode::Unspecified => "the environment failed to carry it out".to_owned(),
+        ErrorCode::NotReady => "the environment is not ready; nothing was executed".to_owned(),
+        // Words of the gateway, which no tool goes through.
+        ErrorCode::Unauthenticated
+        | ErrorCode::NoResolver
+        | ErrorCode::Internal
+        | ErrorCode::Unspecified => "the environment failed to carry it out".to_owned(),
     };
     format!("{tool} was refused ({}): {text}.", mooring_proto::ErrorCodeExt::name(detail.code()))
 }

@@ -23,6 +23,7 @@ pub mod approval;
 pub mod condition;
 pub mod crd;
 pub mod duration;
+pub mod exchange;
 pub mod executor_class;
 pub mod label;
 pub mod mode;
@@ -35,6 +36,7 @@ pub mod task;
 pub mod variable;
 
 pub use approval::{Approval, ApprovalSpec, ApprovalStatus};
+pub use exchange::{Exchange, ExchangeSpec, ExchangeStatus, GatewayEndpoint, TOKENS_GROUP};
 pub use executor_class::{ExecutorClass, ExecutorClassSpec, ExecutorClassStatus};
 pub use mode::Mode;
 pub use name::{ObjectName, Uid, UserName};

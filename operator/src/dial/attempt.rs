@@ -135,7 +135,10 @@ fn refusal(status: &Status) -> Failure {
         | ErrorCode::OperationForgotten
         | ErrorCode::Unsupported
         | ErrorCode::Internal
-        | ErrorCode::PermissionDenied => Failure::later(
+        | ErrorCode::PermissionDenied
+        | ErrorCode::Unauthenticated
+        | ErrorCode::NotReady
+        | ErrorCode::NoResolver => Failure::later(
             SessionReason::BindRefused,
             format!("the executor answers {}: {}", code.name(), status.message()),
         ),
