@@ -1,6 +1,8 @@
 //! Where a session's tools act, found again by exact identity or refused.
 //!
 //! ```text
+//! gateway ── EnvironmentRef ─▶ KubernetesResolver ──▶ PodEnvironment: a connection to the executor in a pod
+//!
 //! agent ── EnvironmentRef ──▶ EnvironmentResolver ──▶ Environment::None
 //!                                  │  folder, binding        │ Local
 //!                                  ▼                         ▼
@@ -16,13 +18,29 @@ mod executor;
 mod fake;
 mod folder;
 mod given;
+pub mod kubernetes;
 mod local;
 mod process;
 mod resolve;
+
+use mooring_proto::v1;
+
+use crate::session::{EnvironmentKind, EnvironmentRef};
 
 pub use executor::{Executor, StartError};
 #[cfg(test)]
 pub(crate) use fake::FakeExecutor;
 pub use given::{Given, Variable, given};
 pub use local::LocalEnvironment;
-pub use resolve::{Environment, EnvironmentResolver, LocalSettings, ResolveError, SettingsError};
+pub use resolve::{Environment, EnvironmentResolver, LocalSettings, NotReady, ResolveError, SettingsError};
+
+/// A reference as the protocol has it.
+pub(crate) fn wire(reference: &EnvironmentRef) -> v1::EnvironmentRef {
+    let kind = match reference.kind {
+        EnvironmentKind::Local => v1::EnvironmentKind::Local,
+        EnvironmentKind::Kubernetes => v1::EnvironmentKind::Kubernetes,
+        // None has an executor.
+        EnvironmentKind::None => v1::EnvironmentKind::Unspecified,
+    };
+    v1::EnvironmentRef { kind: kind.into(), id: reference.id.clone(), revision: reference.revision.clone() }
+}

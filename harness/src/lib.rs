@@ -8,6 +8,8 @@
 //!                      └─▶ environment ─────────────┴── references          └─▶ tools ─▶ environment ─▶ executor
 //! ```
 //!
+//! In a cluster, `cluster` in place of `run`: `gateway` and `exchange` serve, `caller` knows who calls.
+//!
 //! `http` and `agent` meet in the store alone: what one wants of the other is a row first and a nudge second, so nothing is
 //! lost when either ends. To embed it, start a [`run::Harness`].
 
@@ -16,7 +18,11 @@ mod closed_text;
 
 pub mod agent;
 pub mod args;
+pub mod caller;
+pub mod cluster;
 pub mod environment;
+mod exchange;
+pub mod gateway;
 pub mod http;
 mod json;
 pub mod key;
@@ -26,4 +32,5 @@ pub mod session;
 pub mod state;
 pub mod store;
 pub mod telemetry;
+pub mod tls;
 pub mod tools;

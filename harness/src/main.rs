@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use mooring_harness::args::Args;
-use mooring_harness::{key, run, telemetry};
+use mooring_harness::args::{Args, Config};
+use mooring_harness::{cluster, key, run, telemetry};
 
 fn main() -> ExitCode {
     match start() {
@@ -20,5 +20,8 @@ fn start() -> anyhow::Result<()> {
     let args = Args::parse();
     telemetry::start()?;
     run::install_crypto();
-    run::until_signal(args.into_config()?)
+    match args.into_config()? {
+        Config::Local(config) => run::until_signal(config),
+        Config::Cluster(config) => cluster::until_signal(config),
+    }
 }

@@ -1,5 +1,6 @@
 //! The log: one line per event on standard error.
 
+use std::error::Error;
 use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
@@ -22,4 +23,20 @@ pub fn start() -> anyhow::Result<()> {
         .with_ansi(colours)
         .try_init()
         .map_err(|error| anyhow::anyhow!("cannot set up the log: {error}"))
+}
+
+/// An error and its causes in one line: the log's format shows the outermost alone.
+pub(crate) fn story(error: &dyn Error) -> String {
+    let mut story = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let told = error.to_string();
+        // Some errors say what their cause says.
+        if !story.ends_with(&told) {
+            story.push_str(": ");
+            story.push_str(&told);
+        }
+        cause = error.source();
+    }
+    story
 }

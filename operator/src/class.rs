@@ -34,7 +34,10 @@ const TRIED: Duration = Duration::from_mins(10);
 ///
 /// # Errors
 /// When the API server refuses or does not answer.
-pub(crate) async fn reconcile(class: Arc<ExecutorClass>, ctx: Arc<Context>) -> Result<Action, ReconcileError> {
+pub(crate) async fn reconcile(
+    class: Arc<ExecutorClass>,
+    ctx: Arc<Context>,
+) -> Result<Action, ReconcileError> {
     if !ctx.caches.are_complete() {
         return Ok(Action::await_change());
     }

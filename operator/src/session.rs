@@ -126,7 +126,8 @@ impl Reconcile {
             let namespace = seen.session.namespace().unwrap_or_default();
             let claims: Api<PersistentVolumeClaim> = Api::namespaced(self.ctx.client.clone(), &namespace);
             let name = names::claim(&Uid::from(seen.session.uid().unwrap_or_default()));
-            let read = claims.get_opt(&name).await.map_err(|source| ReconcileError::read("the claim", source))?;
+            let read =
+                claims.get_opt(&name).await.map_err(|source| ReconcileError::read("the claim", source))?;
             if let Some(claim) = read {
                 seen.claim =
                     observed::claim_facts(&claim, &Uid::from(seen.session.uid().unwrap_or_default()));
@@ -167,7 +168,8 @@ impl Reconcile {
         let namespace = seen.session.namespace().unwrap_or_default();
         let secrets: Api<Secret> = Api::namespaced(self.ctx.client.clone(), &namespace);
         let name = names::pod(&Uid::from(seen.session.uid().unwrap_or_default()), epoch);
-        let read = secrets.get_opt(&name).await.map_err(|source| ReconcileError::read("the Secret", source))?;
+        let read =
+            secrets.get_opt(&name).await.map_err(|source| ReconcileError::read("the Secret", source))?;
         let facts = read.map_or(SecretFacts::Absent, |secret| {
             secret_facts(&secret, &seen.session, &self.ctx.authority, now)
         });

@@ -147,7 +147,7 @@ fn the_executor_knows_no_cluster_and_no_other_program() {
 fn the_harness_links_neither_the_executor_nor_the_operator() {
     let allowed = ["mooring-authority", "mooring-operator-api", "mooring-proto"];
     check_inside(&Graph::read(), "mooring-harness", |name| {
-        (name.starts_with("mooring-") && !allowed.contains(&name)) || name == "kube-runtime"
+        name.starts_with("mooring-") && !allowed.contains(&name)
     });
 }
 

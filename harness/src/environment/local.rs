@@ -1,14 +1,14 @@
 //! A folder of this machine as an environment: at most one executor at a time, started when it is needed.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use mooring_proto::v1;
 use tokio::sync::Mutex;
 
 use super::executor::{Binding, Executor, Launch, StartError};
 use super::folder::Folder;
 use super::given::Given;
-use super::resolve::ResolveError;
+use super::resolve::{NotReady, ResolveError};
 use crate::session::EnvironmentRef;
 use crate::store::Store;
 
@@ -76,11 +76,7 @@ impl LocalEnvironment {
         let epoch = self.store.next_environment_epoch(&self.reference).await?;
         let started = Executor::start(Binding {
             launch: &self.launch,
-            reference: v1::EnvironmentRef {
-                kind: v1::EnvironmentKind::Local.into(),
-                id: self.reference.id.clone(),
-                revision: self.reference.revision.clone(),
-            },
+            reference: super::wire(&self.reference),
             epoch,
             state: &self.state,
             given: &self.given,
@@ -88,7 +84,7 @@ impl LocalEnvironment {
         .await;
         let executor = started.map_err(|error: StartError| {
             tracing::error!(error = &error as &dyn std::error::Error, "no executor");
-            ResolveError::NotReady { source: Some(error) }
+            ResolveError::NotReady { source: Some(NotReady::Start(Arc::new(error))) }
         })?;
         *live = Live::Running(executor.clone());
         Ok(executor)
@@ -98,11 +94,9 @@ impl LocalEnvironment {
     fn make_state_parent(&self) -> Result<(), ResolveError> {
         use std::os::unix::fs::DirBuilderExt as _;
         let Some(parent) = self.state.parent() else { return Ok(()) };
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(parent)
-            .map_err(|error| ResolveError::NotReady { source: Some(StartError::State(error)) })
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(|error| {
+            ResolveError::NotReady { source: Some(NotReady::Start(Arc::new(StartError::State(error)))) }
+        })
     }
 
     /// Ends the executor, its commands included; none is started again.

@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 use super::executor::{Launch, StartError};
 use super::folder::Folder;
 use super::given::{Variable, given};
+use super::kubernetes::LinkError;
 use super::local::{Live, LocalEnvironment};
 use crate::session::{EnvironmentKind, EnvironmentRef, SessionId};
 use crate::store::{Store, StoreError};
@@ -54,6 +55,25 @@ pub enum SettingsError {
     },
 }
 
+/// Why an environment cannot be used now.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NotReady {
+    /// Its executor cannot be started.
+    #[error(transparent)]
+    Start(Arc<StartError>),
+    /// The operator says so.
+    #[error("{reason}: {message}")]
+    Standing {
+        /// Of the Session's condition Ready.
+        reason: String,
+        /// Of the same.
+        message: String,
+    },
+    /// Its executor is bound and not reached.
+    #[error(transparent)]
+    Unreachable(Arc<LinkError>),
+}
+
 /// Why a reference gives no environment.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
@@ -72,9 +92,9 @@ pub enum ResolveError {
     /// The environment is known and cannot be used now.
     #[error("the environment is not ready")]
     NotReady {
-        /// Why, for the log.
+        /// Why, where it is known.
         #[source]
-        source: Option<StartError>,
+        source: Option<NotReady>,
     },
     /// The workspace is gone.
     #[error("the workspace is gone")]

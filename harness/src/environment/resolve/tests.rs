@@ -137,7 +137,8 @@ async fn an_environment_without_an_executor_is_not_ready_and_nothing_acts_in_its
         panic!("not local");
     };
     let error = environment.executor().await.expect_err("no executor");
-    assert!(matches!(error, ResolveError::NotReady { source: Some(StartError::Spawn(_)) }), "{error:?}");
+    let ResolveError::NotReady { source: Some(NotReady::Start(cause)) } = &error else { panic!("{error:?}") };
+    assert!(matches!(**cause, StartError::Spawn(_)), "{error:?}");
     assert!(error.is_retryable());
 }
 
