@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Api, DeleteParams};
@@ -30,6 +31,9 @@ const REJECTED: Duration = Duration::from_secs(10);
 /// Until pods that were taken are.
 const TRIED: Duration = Duration::from_mins(10);
 
+/// Pods that a message names.
+const PODS_NAMED: usize = 5;
+
 /// Brings one class as far as it goes now.
 ///
 /// # Errors
@@ -46,8 +50,10 @@ pub(crate) async fn reconcile(
     };
     let is_ours = class.finalizers().iter().any(|it| it == FINALIZER);
     if class.metadata.deletion_timestamp.is_some() {
-        if is_ours && has_pods(&ctx, &class) {
+        let pods = pods(&ctx, &class);
+        if is_ours && !pods.is_empty() {
             keep_policy(&ctx, &class).await?;
+            write_status(&ctx, &class, in_use(&pods)).await?;
         } else if is_ours {
             delete_policy(&ctx, &class).await?;
             write::finalizer(&ctx.client, &*class, FINALIZER, false).await.map_err(WriteError::from)?;
@@ -58,7 +64,7 @@ pub(crate) async fn reconcile(
     keep_policy(&ctx, &class).await?;
     let rejection = trial::rejection(&ctx.client, &class).await?;
     let again = if rejection.is_some() { REJECTED } else { TRIED };
-    write_status(&ctx, &class, rejection).await?;
+    write_status(&ctx, &class, accepted(rejection)).await?;
     ctx.pauses.clear(&uid(&class));
     Ok(Action::requeue(again))
 }
@@ -73,13 +79,13 @@ fn uid(class: &ExecutorClass) -> Uid {
     Uid::from(class.uid().unwrap_or_default())
 }
 
-fn has_pods(ctx: &Context, class: &ExecutorClass) -> bool {
+/// The names of its pods.
+fn pods(ctx: &Context, class: &ExecutorClass) -> Vec<String> {
     let (namespace, value) = (class.namespace(), names::label(&class.name_any()));
-    let pods = ctx
-        .caches
-        .pods
-        .filter(|pod| pod.namespace() == namespace && pod.labels().get(label::CLASS) == Some(&value));
-    !pods.is_empty()
+    let is_of = |pod: &Pod| pod.namespace() == namespace && pod.labels().get(label::CLASS) == Some(&value);
+    let mut names: Vec<String> = ctx.caches.pods.filter(is_of).iter().map(|pod| pod.name_any()).collect();
+    names.sort();
+    names
 }
 
 async fn keep_policy(ctx: &Context, class: &ExecutorClass) -> Result<(), WriteError> {
@@ -108,13 +114,9 @@ async fn add_finalizer(ctx: &Context, class: &ExecutorClass) -> Result<ExecutorC
     Ok(written)
 }
 
-async fn write_status(
-    ctx: &Context,
-    class: &ExecutorClass,
-    rejection: Option<String>,
-) -> Result<(), WriteError> {
+async fn write_status(ctx: &Context, class: &ExecutorClass, verdict: Verdict) -> Result<(), WriteError> {
     let before = class.status.clone().unwrap_or_default();
-    let status = desired_status(class, before.clone(), rejection, Timestamp::now());
+    let status = desired_status(class, before.clone(), verdict, Timestamp::now());
     if status == before {
         return Ok(());
     }
@@ -124,17 +126,29 @@ async fn write_status(
     Ok(())
 }
 
+/// What is to be said of a class.
+type Verdict = (ClassReason, String);
+
+fn accepted(rejection: Option<String>) -> Verdict {
+    match rejection {
+        None => (ClassReason::Accepted, "pods can be made from it".to_owned()),
+        Some(message) => (ClassReason::PodsRejected, message),
+    }
+}
+
+fn in_use(pods: &[String]) -> Verdict {
+    let named = pods.iter().take(PODS_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let rest = if pods.len() > PODS_NAMED { ", …" } else { "" };
+    (ClassReason::InUse, format!("being deleted; {} pods are left: {named}{rest}", pods.len()))
+}
+
 fn desired_status(
     class: &ExecutorClass,
     mut status: ExecutorClassStatus,
-    rejection: Option<String>,
+    (reason, message): Verdict,
     now: Timestamp,
 ) -> ExecutorClassStatus {
     status.digest = Some(digest(class));
-    let (reason, message) = match rejection {
-        None => (ClassReason::Accepted, "pods can be made from it".to_owned()),
-        Some(message) => (ClassReason::PodsRejected, message),
-    };
     set(&mut status.conditions, reason.row().condition(message, class.meta().generation, Time(now)));
     status
 }
@@ -166,11 +180,13 @@ mod tests {
     fn a_status_is_written_once() {
         let class = ExecutorClass::new("default", ExecutorClassSpec::of("example.test/environment:1"));
         let at = |second| Timestamp::from_second(second).expect("a time");
-        let once = desired_status(&class, ExecutorClassStatus::default(), None, at(1));
-        assert_eq!(desired_status(&class, once.clone(), None, at(2)), once);
-        let rejected = desired_status(&class, once, Some("restricted".to_owned()), at(3));
+        let once = desired_status(&class, ExecutorClassStatus::default(), accepted(None), at(1));
+        assert_eq!(desired_status(&class, once.clone(), accepted(None), at(2)), once);
+        let rejected = desired_status(&class, once, accepted(Some("restricted".to_owned())), at(3));
         let valid = &rejected.conditions[0];
         assert_eq!((valid.status.as_str(), valid.reason.as_str()), ("False", "PodsRejected"));
         assert_eq!(valid.message, "restricted");
+        let many: Vec<String> = (0..9).map(|n| format!("p{n}")).collect();
+        assert_eq!(in_use(&many).1, "being deleted; 9 pods are left: p0, p1, p2, p3, p4, …");
     }
 }

@@ -36,6 +36,18 @@ async fn is_leaving(stage: &Stage, name: &str) -> anyhow::Result<()> {
         .await
 }
 
+/// Waits until the class says that this pod holds it back.
+async fn is_told(stage: &Stage, name: &str, pod: &str) -> anyhow::Result<()> {
+    let find = |seen: &[Sighting<DynamicObject>]| {
+        let class = seen.last()?.object.as_ref()?;
+        let valid = class.data["status"]["conditions"].as_array()?.iter().find(|it| it["type"] == "Valid")?;
+        let message = valid["message"].as_str()?;
+        (valid["reason"] == "InUse" && message.contains(pod)).then_some(())
+    };
+    let told = |class: &DynamicObject| class.data["status"].to_string();
+    Watch::of(classes(stage), name).until(COLLECTOR_DEADLINE, "it says what holds it back", find, told).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_class_deleted_under_a_session_keeps_its_policy_until_the_session_is_gone() {
     on_stage("leaving", async |stage| {
@@ -52,6 +64,7 @@ async fn a_class_deleted_under_a_session_keeps_its_policy_until_the_session_is_g
         let class = "executorclass.mooring.dev/default";
         stage.namespace.kubectl(&["delete", class, "--cascade=foreground", "--wait=false"]).await?;
         is_leaving(stage, "default").await?;
+        is_told(stage, "default", &bound.executor.pod).await?;
         let executor = session.connect(&bound, &stage.product).await?;
         assert_eq!(said(&executor, "echo alive").await?, "alive\n");
         assert_eq!(session.ready().await?, bound);

@@ -44,14 +44,15 @@ const IMAGE: (&str, &str) = (
         name = "Warm",
         type_ = "integer",
         json_path = ".status.warm.ready",
-        description = "Idle pods that are ready"
+        description = "Idle pods that are ready",
+        priority = 1
     ),
-    printcolumn(name = "Desired", type_ = "integer", json_path = ".spec.warm.replicas"),
+    printcolumn(name = "Desired", type_ = "integer", json_path = ".spec.warm.replicas", priority = 1),
     printcolumn(
         name = "Valid",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Valid\")].status",
-        priority = 1
+        description = "Whether pods can be made from it"
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]

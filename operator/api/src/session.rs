@@ -47,9 +47,9 @@ pub use workspace::{ClaimSource, EmptySource, GitSource, Retain, Source, Storage
     ),
     printcolumn(name = "Mode", type_ = "string", json_path = ".spec.mode"),
     printcolumn(name = "Owner", type_ = "string", json_path = ".spec.owner", priority = 1),
-    printcolumn(name = "Class", type_ = "string", json_path = ".spec.executorClass", priority = 1),
+    printcolumn(name = "Class", type_ = "string", json_path = ".status.executor.class", priority = 1),
     printcolumn(name = "Pod", type_ = "string", json_path = ".status.executor.pod", priority = 1),
-    printcolumn(name = "Epoch", type_ = "integer", json_path = ".status.epoch", priority = 1),
+    printcolumn(name = "Epoch", type_ = "integer", json_path = ".status.epoch"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[x_kube(

@@ -28,6 +28,8 @@ pub(crate) struct Observed {
     pub(crate) session: Arc<Session>,
     /// Its class, unless there is none or it is being deleted.
     pub(crate) class: Option<Arc<ExecutorClass>>,
+    /// Its class is there and is being deleted.
+    pub(crate) is_class_leaving: bool,
     /// The network policy of the class.
     pub(crate) policy: PolicyFacts,
     /// The storage class that its claim would be made with.
@@ -116,7 +118,7 @@ impl Observed {
         let session = caches.sessions.get(name)?;
         let namespace = session.namespace().unwrap_or_default();
         let uid = Uid::from(session.uid().unwrap_or_default());
-        let class = class(caches, &session, &namespace);
+        let (class, is_class_leaving) = class(caches, &session, &namespace);
         let policy =
             class.as_ref().map_or(PolicyFacts::Wanting, |class| policy(caches, class, operator_namespace));
         let storage =
@@ -135,6 +137,7 @@ impl Observed {
         Some(Self {
             session,
             class,
+            is_class_leaving,
             policy,
             storage,
             claim,
@@ -146,10 +149,11 @@ impl Observed {
     }
 }
 
-fn class(caches: &Caches, session: &Session, namespace: &str) -> Option<Arc<ExecutorClass>> {
-    let name = class_name(session);
-    let class = caches.classes.get(&ObjectRef::new(name).within(namespace))?;
-    class.metadata.deletion_timestamp.is_none().then_some(class)
+/// The Session's class where pods can be made from it, and whether there is one that is being deleted.
+fn class(caches: &Caches, session: &Session, namespace: &str) -> (Option<Arc<ExecutorClass>>, bool) {
+    let class = caches.classes.get(&ObjectRef::new(class_name(session)).within(namespace));
+    let is_leaving = class.as_ref().is_some_and(|it| it.metadata.deletion_timestamp.is_some());
+    (class.filter(|_| !is_leaving), is_leaving)
 }
 
 /// The name of a Session's class.

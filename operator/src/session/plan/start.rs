@@ -76,7 +76,12 @@ fn give_up(draft: &mut Draft<'_>, operation: &Operation) {
 pub(super) fn prepare(draft: &mut Draft<'_>, operation: &Operation) {
     let seen = draft.seen;
     let Some(class) = seen.class.clone() else {
-        let message = format!("there is no ExecutorClass {} in this namespace", class_name(&seen.session));
+        let name = class_name(&seen.session);
+        let message = if seen.is_class_leaving {
+            format!("ExecutorClass {name} is being deleted")
+        } else {
+            format!("there is no ExecutorClass {name} in this namespace")
+        };
         return draft.ready(&Cause::new(SessionReason::ClassNotFound, message));
     };
     let epoch = draft.status.epoch.unwrap_or(1);

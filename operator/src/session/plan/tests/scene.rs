@@ -89,6 +89,7 @@ impl Scene {
         Observed {
             session: Arc::new(self.session.clone()),
             class: self.class.clone().map(Arc::new),
+            is_class_leaving: false,
             policy: self.policy,
             storage: self.storage.clone(),
             claim: self.claim.clone(),
