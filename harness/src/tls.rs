@@ -1,5 +1,6 @@
 //! Connections that are accepted under TLS 1.3.
 
+mod connection;
 mod files;
 
 use std::pin::Pin;
@@ -17,20 +18,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::telemetry::story;
 
+pub(crate) use connection::Connection;
 pub(crate) use files::{Peers, Protocols};
 pub use files::{TlsError, TlsFiles};
 
 /// For a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Handshakes at once. More wait in the system's queue.
-const HANDSHAKES: usize = 128;
+/// Connections of one listener that are open at once, handshakes included. More wait in the system's queue.
+const CONNECTIONS: usize = 4096;
 /// Connections that are ready and not taken.
 const READY: usize = 16;
 /// Pause after the system refused to accept, for example for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// A connection.
-pub(crate) type Connection = TlsStream<TcpStream>;
 
 /// Connections whose handshake is over.
 pub(crate) struct Incoming {
@@ -46,7 +45,7 @@ impl Incoming {
         stop: CancellationToken,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (sender, ready) = mpsc::channel(READY);
-        let places = Arc::new(Semaphore::new(HANDSHAKES));
+        let places = Arc::new(Semaphore::new(CONNECTIONS));
         let accepting = async move {
             loop {
                 let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -65,11 +64,9 @@ impl Incoming {
                 let Some(config) = config() else { continue };
                 let sender = sender.clone();
                 tokio::spawn(async move {
-                    let shaken = shake(stream, config).await;
-                    drop(place);
-                    if let Some(stream) = shaken {
+                    if let Some(stream) = shake(stream, config).await {
                         // Nobody takes it any more: the program ends.
-                        let _ = sender.send(stream).await;
+                        let _ = sender.send(Connection::new(stream, place)).await;
                     }
                 });
             }
@@ -88,7 +85,7 @@ impl Incoming {
     }
 }
 
-async fn shake(stream: TcpStream, config: Arc<ServerConfig>) -> Option<Connection> {
+async fn shake(stream: TcpStream, config: Arc<ServerConfig>) -> Option<TlsStream<TcpStream>> {
     // Small messages go out at once; one that cannot have it is only slower.
     let _ = stream.set_nodelay(true);
     match tokio::time::timeout(HANDSHAKE, TlsAcceptor::from(config).accept(stream)).await {

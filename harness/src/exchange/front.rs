@@ -126,8 +126,8 @@ pub(crate) struct FrontProxy {
 
 impl FrontProxy {
     fn of(connection: &Connection) -> Self {
-        let chain = connection.get_ref().1.peer_certificates().unwrap_or_default();
-        Self { name: chain.first().and_then(|certificate| common_name(certificate)) }
+        let shown = connection.peer_certificates();
+        Self { name: shown.first().and_then(|certificate| common_name(certificate)) }
     }
 }
 
