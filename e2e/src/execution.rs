@@ -4,6 +4,7 @@
 //! ```text
 //!  identity   who calls: the harness's own certificate, or one signed for a test
 //!  place      from where on the network a connection is made
+//!  gateway    the harness's, with a token in place of a certificate
 //!  executor ─▶ files, command, archive     the calls, each with the context of its environment
 //! ```
 
@@ -11,12 +12,14 @@ mod archive;
 mod command;
 mod executor;
 mod files;
+mod gateway;
 mod identity;
 mod place;
 
 pub use archive::{Imported, Tree};
 pub use command::{Finished, Program};
-pub use executor::{Executor, Target};
+pub use executor::{Executor, Target, Wire};
+pub use gateway::Gateway;
 pub use identity::{Authority, Identity};
 pub use place::{Duplex, Place};
 

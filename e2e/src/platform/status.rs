@@ -19,6 +19,8 @@ pub struct SessionStatus {
     pub executor: Option<Executor>,
     /// The volume claim.
     pub claim: Option<VolumeClaim>,
+    /// When its owner or its agent last did something, RFC 3339.
+    pub last_activity: Option<String>,
     /// Conditions.
     #[serde(default)]
     pub conditions: Vec<Condition>,

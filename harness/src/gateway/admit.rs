@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -58,6 +59,10 @@ impl Gate {
                 kind: EnvironmentKind::Kubernetes,
             }));
         };
+        // While nothing is known, nothing is unknown.
+        if resolver.listed().now_or_never().is_none() {
+            return Err(refuse::not_ready("Starting", "the harness has not seen all Sessions yet"));
+        }
         let session = resolver.find(&name, &caller).map_err(|error| refuse::of_environment(&error))?;
         let status = session.status.clone().unwrap_or_default();
         let Some(reference) = status.environment.as_ref().map(known) else {

@@ -59,7 +59,7 @@ pub(super) fn of_environment(error: &ResolveError) -> Status {
     }
 }
 
-fn not_ready(reason: &str, message: &str) -> Status {
+pub(super) fn not_ready(reason: &str, message: &str) -> Status {
     let fields = [("reason", reason.to_owned()), ("message", message.chars().take(1024).collect())];
     refusal(ErrorCode::NotReady, format!("not ready, {reason}: {message}"), fields)
 }
