@@ -1,4 +1,4 @@
-//! Who may do what at the API server: the operator, and people.
+//! Who may do what at the API server: the operator, the harness, and people.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,6 +8,8 @@ use serde_yaml::Value;
 use super::NOTICE;
 
 const OURS: &str = "mooring.dev";
+/// The API that the harness serves.
+const TOKENS: &str = "tokens.mooring.dev";
 
 /// One rule of a role.
 struct Grant {
@@ -81,6 +83,31 @@ const OPERATOR_HOME: &[Grant] =
     &[Grant::new("The harness's client certificate.", "", &["secrets"], &["patch"])
         .of(&["mooring-harness-client"])];
 
+/// In every namespace. What it holds can ask and hand on; nothing in it can answer, or widen what is allowed.
+const HARNESS: &[Grant] = &[
+    Grant::new("What people ask for.", OURS, &["sessions", "tasks", "preferences"], READ),
+    Grant::new(
+        "Questions, work handed on, Sessions of callers it has verified. Admission says how far.",
+        OURS,
+        &["approvals", "tasks", "sessions"],
+        &["create"],
+    ),
+    Grant::new(
+        "What becomes of them; of a Session the last activity alone, which admission sees to.",
+        OURS,
+        &["approvals/status", "tasks/status", "sessions/status"],
+        &["patch"],
+    ),
+];
+
+/// Asking the harness for a token: says who one is, and grants nothing.
+const EXCHANGE: Grant = Grant::new(
+    "To be known to the harness. Only a binding in the whole cluster gives this: exchanges have no namespace.",
+    TOKENS,
+    &["exchanges"],
+    &["create"],
+);
+
 /// Who works here.
 const PERSON: &[Grant] = &[
     Grant::new(
@@ -92,7 +119,19 @@ const PERSON: &[Grant] = &[
     Grant::new("A Task never changes.", OURS, &["tasks"], &["get", "list", "watch", "create", "delete"]),
     Grant::new("To answer.", OURS, &["approvals"], &["get", "list", "watch", "update", "patch", "delete"]),
     Grant::new("To choose one.", OURS, &["executorclasses"], READ),
+    EXCHANGE,
 ];
+
+/// Who only calls the harness.
+const CALLER: &[Grant] = &[EXCHANGE];
+
+/// Who clears up in a namespace. The verb is asked for by admission alone.
+const STEWARD: &[Grant] = &[Grant::new(
+    "To delete what belongs to others, and change its metadata. Never its spec.",
+    OURS,
+    &["sessions", "tasks", "approvals", "preferences"],
+    &["steward"],
+)];
 
 /// Who looks on. Not at Preferences: what is in them is a person's own.
 const VIEWER: &[Grant] =
@@ -106,24 +145,44 @@ const CLASS_AUTHOR: &[Grant] = &[Grant::new(
     &["get", "list", "watch", "create", "update", "patch", "delete"],
 )];
 
-/// `operator.yaml` and `people.yaml`.
+/// `operator.yaml`, `harness.yaml` and `people.yaml`.
 pub(super) fn files() -> Vec<(String, String)> {
+    let home = "{{ .Release.Namespace }}";
     let mut operator = format!("# {NOTICE}\n");
     role(&mut operator, "ClusterRole", "mooring-operator", &[], OPERATOR);
-    binding(&mut operator, "ClusterRole");
+    Binding::of("mooring-operator").write(&mut operator);
     role(&mut operator, "Role", "mooring-operator", &[], OPERATOR_HOME);
-    binding(&mut operator, "Role");
+    Binding { namespace: Some(home), role_kind: "Role", ..Binding::of("mooring-operator") }
+        .write(&mut operator);
+    let mut harness = format!("# {NOTICE}\n");
+    role(&mut harness, "ClusterRole", "mooring-harness", &[], HARNESS);
+    let own = Binding::of("mooring-harness");
+    own.write(&mut harness);
+    // What every aggregated API needs: to have tokens and rights judged, and to know who vouches for callers.
+    Binding { name: "mooring-harness-delegator", role: "system:auth-delegator", ..own }.write(&mut harness);
+    let reader = Binding {
+        namespace: Some("kube-system"),
+        role_kind: "Role",
+        role: "extension-apiserver-authentication-reader",
+        ..own
+    };
+    reader.write(&mut harness);
     let mut people = format!(
         "# {NOTICE}\n# Bind them in a namespace. With `rbac.aggregate` whoever has view, edit or admin there has them already.\n"
     );
     role(&mut people, "ClusterRole", "mooring-viewer", &["view"], VIEWER);
     role(&mut people, "ClusterRole", "mooring-person", &["edit", "admin"], PERSON);
+    role(&mut people, "ClusterRole", "mooring-caller", &[], CALLER);
+    role(&mut people, "ClusterRole", "mooring-steward", &["admin"], STEWARD);
     role(&mut people, "ClusterRole", "mooring-class-author", &["admin"], CLASS_AUTHOR);
-    vec![("operator".to_owned(), operator), ("people".to_owned(), people)]
+    [("operator", operator), ("harness", harness), ("people", people)]
+        .map(|(name, text)| (name.to_owned(), text))
+        .to_vec()
 }
 
 fn role(text: &mut String, kind: &str, name: &str, aggregated_to: &[&str], grants: &[Grant]) {
-    head(text, kind, name, aggregated_to);
+    let namespace = (kind == "Role").then_some("{{ .Release.Namespace }}");
+    head(text, kind, name, namespace, aggregated_to);
     text.push_str("rules:\n");
     for Grant { why, group, resources, names, verbs } in grants {
         let group = if group.is_empty() { "\"\"" } else { group };
@@ -138,18 +197,38 @@ fn role(text: &mut String, kind: &str, name: &str, aggregated_to: &[&str], grant
     }
 }
 
-fn binding(text: &mut String, kind: &str) {
-    head(text, &format!("{kind}Binding"), "mooring-operator", &[]);
-    write!(
-        text,
-        "roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: {kind}\n  name: mooring-operator\n\
-         subjects:\n  - kind: ServiceAccount\n    name: mooring-operator\n    namespace: {{{{ .Release.Namespace }}}}\n"
-    )
-    .expect("a string takes everything");
+/// A role given to one of our accounts.
+#[derive(Clone, Copy)]
+struct Binding {
+    name: &'static str,
+    /// Where; none means everywhere.
+    namespace: Option<&'static str>,
+    role_kind: &'static str,
+    role: &'static str,
+    account: &'static str,
 }
 
-fn head(text: &mut String, kind: &str, name: &str, aggregated_to: &[&str]) {
-    let namespace = if kind.starts_with("Cluster") { "" } else { "  namespace: {{ .Release.Namespace }}\n" };
+impl Binding {
+    /// The account's own ClusterRole, everywhere.
+    const fn of(account: &'static str) -> Self {
+        Self { name: account, namespace: None, role_kind: "ClusterRole", role: account, account }
+    }
+
+    fn write(&self, text: &mut String) {
+        let Self { name, namespace, role_kind, role, account } = self;
+        let kind = if namespace.is_some() { "RoleBinding" } else { "ClusterRoleBinding" };
+        head(text, kind, name, *namespace, &[]);
+        write!(
+            text,
+            "roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: {role_kind}\n  name: {role}\n\
+             subjects:\n  - kind: ServiceAccount\n    name: {account}\n    namespace: {{{{ .Release.Namespace }}}}\n"
+        )
+        .expect("a string takes everything");
+    }
+}
+
+fn head(text: &mut String, kind: &str, name: &str, namespace: Option<&str>, aggregated_to: &[&str]) {
+    let namespace = namespace.map(|namespace| format!("  namespace: {namespace}\n")).unwrap_or_default();
     write!(
         text,
         "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}\n{namespace}  labels:\n    \
@@ -249,10 +328,46 @@ fn the_operator_writes_nothing_of_ours_but_status_and_finalizers() {
     });
 }
 
+/// The table of powers, whole: a right more is a decision, not a change of a list.
+#[test]
+fn the_harness_reads_asks_and_hands_on_and_nothing_else() {
+    let expected = [
+        ("approvals", "create"),
+        ("approvals/status", "patch"),
+        ("preferences", "get"),
+        ("preferences", "list"),
+        ("preferences", "watch"),
+        ("sessions", "create"),
+        ("sessions", "get"),
+        ("sessions", "list"),
+        ("sessions", "watch"),
+        ("sessions/status", "patch"),
+        ("tasks", "create"),
+        ("tasks", "get"),
+        ("tasks", "list"),
+        ("tasks", "watch"),
+        ("tasks/status", "patch"),
+    ];
+    let held: Vec<[String; 4]> =
+        rights().into_iter().filter(|[role, ..]| role.starts_with("mooring-harness")).collect();
+    let expected = expected
+        .map(|(resource, verb)| ["mooring-harness", OURS, resource, verb].map(str::to_owned))
+        .to_vec();
+    assert_eq!(held, expected);
+}
+
 #[test]
 fn people_write_no_status_and_ask_nothing_in_the_harness_name() {
     check_none("what is not a person's", |role, group, resource, verb| {
-        role != "mooring-operator"
-            && (group != OURS || resource.contains('/') || (resource == "approvals" && verb == "create"))
+        let is_token = group == TOKENS && resource == "exchanges" && verb == "create";
+        let is_ours =
+            group == OURS && !resource.contains('/') && !(resource == "approvals" && verb == "create");
+        !matches!(role, "mooring-operator" | "mooring-harness") && !is_token && !is_ours
     });
+}
+
+/// The verb that lets somebody make Sessions in another's name is a platform team's to give, with a role of its own.
+#[test]
+fn no_role_of_ours_makes_sessions_for_others() {
+    check_none("assign-owner", |_, _, _, verb| verb == "assign-owner");
 }
