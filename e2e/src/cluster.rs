@@ -135,7 +135,7 @@ impl Cluster {
         self.folder.log(component)
     }
 
-    /// Full reference of the image that the run knows by a short name: `environment`, `operator`, `busybox`.
+    /// Full reference of the image that the run knows by a short name: `environment`, `harness`, `operator`, `busybox`.
     ///
     /// # Errors
     /// When there is none, with the names there are.
@@ -164,7 +164,7 @@ impl Cluster {
         image::load(&self.folder, &self.record, archive).await
     }
 
-    /// Loads the images of our programs, `operator` and `environment`, and builds those in which something has changed.
+    /// Loads the images of our programs, `operator`, `harness` and `environment`, and builds those in which something has changed.
     ///
     /// # Errors
     /// As [`build_images`], and when containerd fails.

@@ -105,9 +105,11 @@ mod tests {
         let read = |path: &str| std::fs::read_to_string(repository().join(path)).expect("a file");
         let class = read("deploy/examples/executorclass.yaml");
         assert!(class.contains(&format!("image: {}\n", published("environment"))), "{class}");
-        let operator = published("operator");
-        let (name, tag) = operator.rsplit_once(':').expect("a tag");
-        assert!(read("charts/mooring/values.yaml").contains(&format!("repository: {name}\n")));
-        assert!(read("charts/mooring/Chart.yaml").contains(&format!("appVersion: {tag}\n")));
+        for program in ["operator", "harness"] {
+            let image = published(program);
+            let (name, tag) = image.rsplit_once(':').expect("a tag");
+            assert!(read("charts/mooring/values.yaml").contains(&format!("repository: {name}\n")));
+            assert!(read("charts/mooring/Chart.yaml").contains(&format!("appVersion: {tag}\n")));
+        }
     }
 }

@@ -45,6 +45,7 @@ struct Recipe {
 
 const RECIPES: &[Recipe] = &[
     Recipe { name: "operator", program: "mooring-operator", has_go: false },
+    Recipe { name: "harness", program: "mooring", has_go: false },
     Recipe { name: "environment", program: "mooring-executor", has_go: true },
 ];
 
