@@ -2,11 +2,16 @@
 //!
 //! ```text
 //!  stage     a namespace of the test's own, removed at its end; alone for what disturbs everybody
+//!  cast      people, a person's account and our own accounts, each with a credential of its own
 //!  turn      one Session with this repository in it, which the tests of `repository` and `loss` use in turn
 //! ```
 
+#[path = "cluster/admission.rs"]
+mod admission;
 #[path = "cluster/case.rs"]
 mod case;
+#[path = "cluster/cast.rs"]
+mod cast;
 #[path = "cluster/class.rs"]
 mod class;
 #[path = "cluster/condition.rs"]
@@ -23,6 +28,8 @@ mod meddling;
 mod name;
 #[path = "cluster/outage.rs"]
 mod outage;
+#[path = "cluster/power.rs"]
+mod power;
 #[path = "cluster/reach.rs"]
 mod reach;
 #[path = "cluster/refusal.rs"]

@@ -45,7 +45,7 @@ async fn session(namespace: &Namespace, name: &str) -> anyhow::Result<Duration> 
     is_absent(&mut watch).await?;
     let object: DynamicObject = serde_json::from_value(json!({
         "apiVersion": "mooring.dev/v1alpha1", "kind": "Session",
-        "metadata": {"name": name}, "spec": {"owner": "bench"},
+        "metadata": {"name": name}, "spec": {},
     }))?;
     let start = Instant::now();
     api.create(&PostParams::default(), &object).await.context("create a Session")?;

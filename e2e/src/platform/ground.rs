@@ -13,7 +13,7 @@ use crate::cluster::{Cluster, RUN_VARIABLE, connect};
 
 /// Names the kubeconfig of another cluster than a run of ours.
 const KUBECONFIG: &str = "KUBECONFIG";
-/// A JSON object from the names of images (`environment`, `operator`, `busybox`) to references which the nodes of that other
+/// A JSON object from the names of images (`environment`, `harness`, `operator`, `busybox`) to references which the nodes of that other
 /// cluster can use.
 const IMAGES: &str = "MOORING_IMAGES";
 
@@ -65,7 +65,7 @@ impl Ground {
         self.run.as_ref().map_or_else(|| "helm".into(), |run| run.programs().join("helm"))
     }
 
-    /// The reference of an image: `environment`, `operator`, `busybox`.
+    /// The reference of an image: `environment`, `harness`, `operator`, `busybox`.
     ///
     /// # Errors
     /// When the cluster has none of that name.

@@ -1,6 +1,6 @@
 //! The product, installed as a platform team would, and a place in its namespace from which a harness would call.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ pub const OPERATOR: &str = "mooring-operator";
 const HARNESS: &str = "mooring-harness";
 /// The container of a pod that only stands somewhere.
 const PLACE: &str = "place";
+/// The oldest Kubernetes the chart says it is for. `helm template` takes its own default, whatever the cluster is.
+const OLDEST: &str = "1.36.0";
 /// Image on the node, first start, certificates.
 const INSTALL_DEADLINE: Duration = Duration::from_mins(3);
 
@@ -51,6 +53,35 @@ impl Product {
         };
         let authority = Authority::open(text(&ca, "tls.crt")?, &text(&ca, "tls.key")?)?;
         Ok(Self { harness, authority, place: place(ground).await? })
+    }
+
+    /// Installs it from another chart than this repository's, or from this again.
+    ///
+    /// # Errors
+    /// As [`Product::installed`].
+    pub async fn install_from(ground: &Ground, chart: &Path) -> anyhow::Result<()> {
+        install_chart(ground, chart).await
+    }
+
+    /// Uninstalls it, and leaves what the chart leaves.
+    ///
+    /// # Errors
+    /// When helm fails.
+    pub async fn uninstall(ground: &Ground) -> anyhow::Result<()> {
+        let mut helm = helm(ground);
+        helm.args(["uninstall", "mooring", "--namespace", SYSTEM, "--wait", "--timeout", "2m"]);
+        finish(helm).await.map(drop)
+    }
+
+    /// What the chart renders to with these arguments, for a release into `namespace`. Templates look into the cluster.
+    ///
+    /// # Errors
+    /// When helm refuses, with its words.
+    pub async fn rendered(ground: &Ground, namespace: &str, arguments: &[&str]) -> anyhow::Result<String> {
+        let mut helm = helm(ground);
+        helm.args(["template", "mooring"]).arg(chart()).args(["--namespace", namespace]);
+        helm.args(["--dry-run=server", "--kube-version", OLDEST]).args(arguments);
+        finish(helm).await
     }
 
     /// A process in the installed operator's place on the network, on a cluster of ours.
@@ -84,22 +115,44 @@ impl Product {
 }
 
 async fn install(ground: &Ground) -> anyhow::Result<()> {
-    let chart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../charts/mooring");
-    let kubeconfig = ground.kubectl.kubeconfig();
-    let mut helm = Command::new(ground.helm());
-    helm.args(["upgrade", "--install", "mooring"]).arg(&chart).arg("--kubeconfig").arg(kubeconfig);
+    install_chart(ground, &chart()).await?;
+    make_place(ground, HARNESS).await
+}
+
+/// Installs the product from a chart, or upgrades it to that.
+async fn install_chart(ground: &Ground, chart: &Path) -> anyhow::Result<()> {
+    let mut helm = helm(ground);
+    helm.args(["upgrade", "--install", "mooring"]).arg(chart);
     helm.args(["--namespace", SYSTEM, "--create-namespace", "--wait", "--timeout", "2m"]);
-    let image = ground.image("operator")?;
-    let (repository, tag) = image.rsplit_once(':').with_context(|| format!("{image} has no tag"))?;
-    let values = format!("operator.image.repository={repository},operator.image.tag={tag}");
-    helm.args(["--set", &values]);
+    for program in ["operator", "harness"] {
+        let image = ground.image(program)?;
+        let (repository, tag) = image.rsplit_once(':').with_context(|| format!("{image} has no tag"))?;
+        helm.args(["--set", &format!("{program}.image.repository={repository},{program}.image.tag={tag}")]);
+    }
+    finish(helm).await.map(drop)
+}
+
+/// helm, with all rights in the cluster.
+fn helm(ground: &Ground) -> Command {
+    let mut helm = Command::new(ground.helm());
+    helm.arg("--kubeconfig").arg(ground.kubectl.kubeconfig());
+    helm
+}
+
+/// What a call of helm prints.
+async fn finish(mut helm: Command) -> anyhow::Result<String> {
     helm.stdin(Stdio::null()).kill_on_drop(true);
     let output = tokio::time::timeout(INSTALL_DEADLINE, helm.output()).await.context("helm does not end")?;
-    let output = output.with_context(|| format!("start {}", ground.helm().display()))?;
+    let output = output.context("start helm")?;
     if !output.status.success() {
         bail!("helm: {}", String::from_utf8_lossy(&output.stderr));
     }
-    make_place(ground, HARNESS).await
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The chart of this repository.
+pub fn chart() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../charts/mooring")
 }
 
 /// The name of the pod in the place of `app`.

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use kube::api::DynamicObject;
 use mooring_proto::certificate;
 use mooring_proto::v1::EnvironmentRef;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::status::VolumeClaim;
 use super::{Namespace, Product, SessionStatus, Sighting, Watch};
@@ -54,16 +54,12 @@ impl Session {
         Self { namespace: namespace.clone(), name: name.to_owned(), watch }
     }
 
-    /// Applies it again with another `spec`.
+    /// Applies it again with another `spec`; the cluster's admin is the owner.
     ///
     /// # Errors
     /// When it is refused.
     pub async fn change(&self, spec: &Value) -> anyhow::Result<()> {
-        let mut spec = spec.clone();
-        if spec["owner"].is_null() {
-            spec["owner"] = json!("e2e-admin");
-        }
-        self.namespace.apply("Session", &self.name, &spec).await
+        self.namespace.apply("Session", &self.name, spec).await
     }
 
     /// Waits until it is Ready.

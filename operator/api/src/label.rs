@@ -1,6 +1,7 @@
 //! Names of labels, annotations and finalizers. All carry the group, so that no other controller's are met.
 
-/// Finalizer of a Session: its pod and its volume are ended before the object goes. Set by the operator.
+/// Finalizer of a Session: its pod and its volume are ended before the object goes. Added by admission, and by the operator
+/// where it is missing.
 pub const FINALIZER: &str = "mooring.dev/environment";
 
 /// Label of pods, claims and Secrets: the UID of the Session they serve.

@@ -65,7 +65,7 @@ pub use workspace::{ClaimSource, EmptySource, GitSource, Retain, Source, Storage
 #[serde(rename_all = "camelCase")]
 pub struct SessionSpec {
     /// Who this Session belongs to: the one whose words and decisions count. A Kubernetes user name. Never changes.
-    /// Nothing compares it with the requester yet.
+    /// Left out, it is whoever makes the Session. Another one takes the verb `assign-owner`.
     pub owner: UserName,
     /// Users who may also write messages, at most 64. Their words are never taken for the owner's.
     /// Not built yet: it has no effect.

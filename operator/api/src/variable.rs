@@ -32,8 +32,7 @@ pub struct Variable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub value: Option<String>,
-    /// Where the value comes from instead: a Secret, which the operator reads.
-    /// Whether the Session's writer may get it is not checked yet.
+    /// Where the value comes from instead: a Secret, which the operator reads. Whoever names it must be allowed to get it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<SecretKey>,
 }
