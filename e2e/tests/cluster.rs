@@ -12,6 +12,8 @@ mod admission;
 mod case;
 #[path = "cluster/cast.rs"]
 mod cast;
+#[path = "cluster/chart.rs"]
+mod chart;
 #[path = "cluster/class.rs"]
 mod class;
 #[path = "cluster/condition.rs"]
