@@ -151,6 +151,15 @@ fn the_harness_links_neither_the_executor_nor_the_operator() {
     });
 }
 
+/// It speaks to the API server and to the gateway; it links nobody's decisions and keeps nothing.
+#[test]
+fn the_plugin_knows_the_resources_and_the_protocol_alone() {
+    let allowed = ["mooring-operator-api", "mooring-proto"];
+    check_inside(&Graph::read(), "mooring-cli", |name| {
+        (name.starts_with("mooring-") && !allowed.contains(&name)) || name == "sqlx"
+    });
+}
+
 /// Types and their rules; who reads them chooses how to reach a cluster.
 #[test]
 fn the_resources_bring_no_client() {
