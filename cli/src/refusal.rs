@@ -64,7 +64,7 @@ impl Refusal {
             ErrorCode::Busy | ErrorCode::Draining | ErrorCode::RunnerUnavailable => "try again in a moment",
             ErrorCode::StaleEpoch => "the executor was replaced meanwhile: try again",
             ErrorCode::EmptyWorkspace => "the volume lost its content: see the session's conditions",
-            ErrorCode::Unsupported => "this version of Mooring cannot do it",
+            ErrorCode::Unsupported => "this kind of session, or this version of Mooring, cannot do it",
             ErrorCode::Internal => "the executor's log has the cause",
             ErrorCode::NoResolver => "the session has no files and no commands (profile no-fs)",
             ErrorCode::PermissionDenied => "the permission bits of the file or its folder forbid it",
