@@ -30,10 +30,14 @@ mod meddling;
 mod name;
 #[path = "cluster/outage.rs"]
 mod outage;
+#[path = "cluster/person.rs"]
+mod person;
 #[path = "cluster/power.rs"]
 mod power;
 #[path = "cluster/reach.rs"]
 mod reach;
+#[path = "cluster/reaching_in.rs"]
+mod reaching_in;
 #[path = "cluster/refusal.rs"]
 mod refusal;
 #[path = "cluster/repository.rs"]
