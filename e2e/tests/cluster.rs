@@ -20,6 +20,8 @@ mod class;
 mod condition;
 #[path = "cluster/crash.rs"]
 mod crash;
+#[path = "cluster/gateway.rs"]
+mod gateway;
 #[path = "cluster/lifecycle.rs"]
 mod lifecycle;
 #[path = "cluster/loss.rs"]
@@ -30,8 +32,6 @@ mod meddling;
 mod name;
 #[path = "cluster/outage.rs"]
 mod outage;
-#[path = "cluster/person.rs"]
-mod person;
 #[path = "cluster/power.rs"]
 mod power;
 #[path = "cluster/reach.rs"]

@@ -1,5 +1,6 @@
 //! Somebody at the API server under an identity of their own.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use kube::{Api, Client};
 use rcgen::{CertificateParams, DnType, KeyPair};
 use serde_json::{Value, json};
 
-use super::{Ground, Sighting, Watch};
+use super::{Ground, Kubectl, Sighting, Watch};
 
 /// The signer and the controller manager of a busy machine.
 const CERTIFICATE_DEADLINE: Duration = Duration::from_secs(30);
@@ -25,6 +26,7 @@ pub const DRY_RUN: &str = "?dryRun=All";
 pub struct Caller {
     /// The user name.
     pub name: String,
+    kubeconfig: Kubeconfig,
     client: Client,
 }
 
@@ -78,7 +80,7 @@ impl Caller {
             "client-certificate-data": encoded(certificate.0)?,
             "client-key-data": encoded(key.serialize_pem().into_bytes())?,
         });
-        Ok(Self { name: name.to_owned(), client: client(ground, user).await? })
+        Self::open(name.to_owned(), known(ground, user)?).await
     }
 
     /// A service account, with a token that it was just given.
@@ -87,8 +89,8 @@ impl Caller {
     /// When there is no such account.
     pub async fn account(ground: &Ground, namespace: &str, name: &str) -> anyhow::Result<Self> {
         let token = ground.kubectl.run(&["-n", namespace, "create", "token", name]).await?;
-        let client = client(ground, json!({"token": token.trim()})).await?;
-        Ok(Self { name: format!("system:serviceaccount:{namespace}:{name}"), client })
+        let kubeconfig = known(ground, json!({"token": token.trim()}))?;
+        Self::open(format!("system:serviceaccount:{namespace}:{name}"), kubeconfig).await
     }
 
     /// Somebody who says nothing about who they are.
@@ -96,7 +98,7 @@ impl Caller {
     /// # Errors
     /// When the kubeconfig cannot be read.
     pub async fn anonymous(ground: &Ground) -> anyhow::Result<Self> {
-        Ok(Self { name: "system:anonymous".to_owned(), client: client(ground, json!({})).await? })
+        Self::open("system:anonymous".to_owned(), known(ground, json!({}))?).await
     }
 
     /// The cluster's admin.
@@ -106,7 +108,7 @@ impl Caller {
     pub async fn admin(ground: &Ground) -> anyhow::Result<Self> {
         let name =
             ground.kubectl.run(&["auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"]).await?;
-        Ok(Self { name, client: ground.client.clone() })
+        Self::open(name, read(ground)?).await
     }
 
     /// Someone whom the cluster's admin says to be, with all rights: for what is no question of rights.
@@ -119,7 +121,29 @@ impl Caller {
         let user = user.context("a user in the kubeconfig")?;
         user.impersonate = Some(name.to_owned());
         user.impersonate_groups = Some(vec!["system:masters".to_owned()]);
-        Ok(Self { name: name.to_owned(), client: open(kubeconfig).await? })
+        Self::open(name.to_owned(), kubeconfig).await
+    }
+
+    async fn open(name: String, kubeconfig: Kubeconfig) -> anyhow::Result<Self> {
+        let options = KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await;
+        let client = Client::try_from(config.context("the kubeconfig")?);
+        Ok(Self { name, kubeconfig, client: client.context("a client of the API server")? })
+    }
+
+    /// `program`, a plugin of kubectl for instance, as this one uses it in `namespace`: with a kubeconfig of their own in
+    /// `folder`.
+    ///
+    /// # Errors
+    /// When that cannot be written.
+    pub fn hand(&self, program: PathBuf, namespace: &str, folder: &Path) -> anyhow::Result<Kubectl> {
+        let mut kubeconfig = self.kubeconfig.clone();
+        for context in kubeconfig.contexts.iter_mut().filter_map(|context| context.context.as_mut()) {
+            context.namespace = Some(namespace.to_owned());
+        }
+        let path = folder.join("kubeconfig");
+        std::fs::write(&path, serde_json::to_vec(&kubeconfig)?).context("write a kubeconfig")?;
+        Ok(Kubectl::new(program, path))
     }
 
     /// Its client.
@@ -167,14 +191,10 @@ fn read(ground: &Ground) -> anyhow::Result<Kubeconfig> {
     Kubeconfig::read_from(path).with_context(|| format!("read {}", path.display()))
 }
 
-async fn client(ground: &Ground, user: Value) -> anyhow::Result<Client> {
+/// The admin's kubeconfig with another user in it.
+fn known(ground: &Ground, user: Value) -> anyhow::Result<Kubeconfig> {
     let mut kubeconfig = read(ground)?;
     let first = kubeconfig.auth_infos.first_mut().context("a user in the kubeconfig")?;
     first.auth_info = Some(serde_json::from_value(user).context("a user")?);
-    open(kubeconfig).await
-}
-
-async fn open(kubeconfig: Kubeconfig) -> anyhow::Result<Client> {
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    Client::try_from(config.context("the kubeconfig")?).context("a client of the API server")
+    Ok(kubeconfig)
 }

@@ -114,6 +114,9 @@ impl Product {
     }
 }
 
+/// The Service by which the gateway is reached from outside the cluster, as a platform team would make one.
+const DOOR: &str = "e2e-door";
+
 async fn install(ground: &Ground) -> anyhow::Result<()> {
     install_chart(ground, &chart()).await?;
     make_place(ground, HARNESS).await
@@ -129,7 +132,27 @@ async fn install_chart(ground: &Ground, chart: &Path) -> anyhow::Result<()> {
         let (repository, tag) = image.rsplit_once(':').with_context(|| format!("{image} has no tag"))?;
         helm.args(["--set", &format!("{program}.image.repository={repository},{program}.image.tag={tag}")]);
     }
+    helm.args(["--set", &format!("harness.gateway.url=https://{}", door(ground).await?)]);
     finish(helm).await.map(drop)
+}
+
+/// Where the gateway is reached from outside: a port of a node.
+async fn door(ground: &Ground) -> anyhow::Result<String> {
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM}});
+    ground.kubectl.apply(&namespace).await?;
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": DOOR, "namespace": SYSTEM},
+        "spec": {
+            "type": "NodePort",
+            "selector": {"app.kubernetes.io/name": HARNESS, "app.kubernetes.io/component": "harness"},
+            "ports": [{"name": "gateway", "port": 8080, "targetPort": "gateway"}],
+        },
+    });
+    ground.kubectl.apply(&service).await?;
+    let port = ["-n", SYSTEM, "get", "service", DOOR, "-o", "jsonpath={.spec.ports[0].nodePort}"];
+    let address = "jsonpath={.items[0].status.addresses[?(@.type==\"InternalIP\")].address}";
+    let address = ground.kubectl.run(&["get", "nodes", "-o", address]).await?;
+    Ok(format!("{address}:{}", ground.kubectl.run(&port).await?))
 }
 
 /// helm, with all rights in the cluster.

@@ -43,6 +43,23 @@ impl Cast {
     }
 }
 
+/// Lets these get tokens for the harness, users and the namespace's account `robot`, for as long as the namespace is there.
+pub(super) async fn let_call(namespace: &Namespace, users: &[&str]) -> anyhow::Result<()> {
+    let uid = ["get", "namespace", &namespace.name, "-o", "jsonpath={.metadata.uid}"];
+    let uid = namespace.ground.kubectl.run(&uid).await?;
+    let group = "rbac.authorization.k8s.io";
+    let mut subjects = vec![json!({"kind": "ServiceAccount", "name": "robot", "namespace": namespace.name})];
+    subjects.extend(users.iter().map(|name| json!({"kind": "User", "apiGroup": group, "name": name})));
+    let owner = json!({"apiVersion": "v1", "kind": "Namespace", "name": namespace.name, "uid": uid});
+    let binding = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding",
+        "metadata": {"name": namespace.name, "ownerReferences": [owner]},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "mooring-caller"},
+        "subjects": subjects,
+    });
+    namespace.ground.kubectl.apply(&binding).await
+}
+
 /// Something that somebody tries.
 pub(super) struct Attempt<'a> {
     who: &'a Caller,

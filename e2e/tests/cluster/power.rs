@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use mooring_e2e::platform::{Answer, Session};
 use serde_json::{Value, json};
 
-use super::cast::{Attempt, Cast, Desk, Outcome, offence, question, task};
+use super::cast::{Attempt, Cast, Desk, Outcome, let_call, offence, question, task};
 use super::stage::{Stage, on_stage, tell};
 
 use Outcome::{Done, Invalid, NoRight, Refused};
@@ -19,9 +19,7 @@ async fn everybody_can_do_what_the_table_of_powers_says_and_nothing_else() {
     on_stage("powers", async |stage| {
         let cast = Cast::come(&stage.namespace).await?;
         let pod = scene(stage, &cast).await?;
-        let robot = format!("--serviceaccount={}:robot", stage.namespace.name);
-        let callers = ["create", "clusterrolebinding", &stage.namespace.name, "--clusterrole=mooring-caller"];
-        stage.ground.kubectl.run(&[callers.as_slice(), &["--user=ana", &robot]].concat()).await?;
+        let_call(&stage.namespace, &["ana"]).await?;
         let mut rows = Vec::new();
         let mut offences = Vec::new();
         for (who, what, outcome, attempt) in cells(stage, &cast, &pod) {
@@ -42,7 +40,6 @@ async fn everybody_can_do_what_the_table_of_powers_says_and_nothing_else() {
                 offences.push(format!("{who}: {what}: {offence}"));
             }
         }
-        stage.ground.kubectl.run(&["delete", "clusterrolebinding", &stage.namespace.name]).await?;
         tell(&format!("who            | what{:58} | what the API server says\n{}", "", rows.join("\n")));
         ensure!(offences.is_empty(), "{} offences:\n  {}", offences.len(), offences.join("\n  "));
         has_no_credential(stage, &pod).await

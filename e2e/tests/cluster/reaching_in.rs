@@ -6,14 +6,20 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use mooring_e2e::execution::Tree;
-use mooring_e2e::platform::Kubectl;
+use mooring_e2e::fixture::binary;
+use mooring_e2e::platform::{Caller, Kubectl};
 use tokio::process::Command;
 
-use super::person::Person;
+use super::cast::{Cast, Desk, let_call};
 use super::stage::{Stage, on_stage};
 
 /// A cold `go test` in a small pod on a busy machine, or the tools of the client examples from their registries.
 const DEADLINE: Duration = Duration::from_mins(8);
+
+/// `kubectl mooring` in the stage's namespace, as `who`.
+fn plugin(stage: &Stage, who: &Caller, folder: &Path) -> anyhow::Result<Kubectl> {
+    who.hand(binary("kubectl-mooring")?, &stage.namespace.name, folder)
+}
 
 /// Runs to its end and gives its output and its code.
 async fn finish(mut command: Command) -> anyhow::Result<Output> {
@@ -40,7 +46,8 @@ async fn push_this(plugin: &Kubectl, name: &str) -> anyhow::Result<Tree> {
 
 /// Tests it there and reads from it.
 async fn work(plugin: &Kubectl, name: &str, tree: &Tree) -> anyhow::Result<()> {
-    let test = ["session", "exec", name, "--cwd", "e2e/reach", "--timeout", "6m", "--", "go", "test", "./..."];
+    let test =
+        ["session", "exec", name, "--cwd", "e2e/reach", "--timeout", "6m", "--", "go", "test", "./..."];
     let tested = finish(plugin.command(&test)).await?;
     ensure!(tested.status.success(), "{}", told(&tested));
     ensure!(String::from_utf8_lossy(&tested.stdout).contains("ok  \tmooring.dev/reach"), "{}", told(&tested));
@@ -58,10 +65,12 @@ async fn work(plugin: &Kubectl, name: &str, tree: &Tree) -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_with_a_certificate_pushes_this_repository_and_tests_it() {
     on_stage("certificate", async |stage: &Stage| {
-        let plugin = Person::with_certificate(stage, "ana").await?.plugin()?;
+        let cast = Cast::come(&stage.namespace).await?;
+        let_call(&stage.namespace, &["ana", "dan"]).await?;
+        let folder = tempfile::tempdir()?;
+        let plugin = plugin(stage, &cast.ana, folder.path())?;
         let tree = push_this(&plugin, "certified").await?;
         work(&plugin, "certified", &tree).await?;
-        let folder = tempfile::tempdir()?;
         let into = folder.path().join("pulled");
         let into = into.to_str().context("UTF-8")?;
         let pulled = finish(plugin.command(&["session", "pull", "certified", into])).await?;
@@ -69,7 +78,9 @@ async fn a_person_with_a_certificate_pushes_this_repository_and_tests_it() {
         let of = |root: &Path| std::fs::read(root.join("ARCHITECTURE.md"));
         ensure!(of(Path::new(into))? == of(tree.root())?, "what was pushed is pulled");
         // Another person of the same cluster finds nothing there.
-        let stranger = Person::with_certificate(stage, "eve").await?.plugin()?;
+        let dan = Caller::person(&stage.ground, "dan").await?;
+        let own = tempfile::tempdir()?;
+        let stranger = self::plugin(stage, &dan, own.path())?;
         let read = ["session", "files", "read", "certified", "README.md"];
         let refused = finish(stranger.command(&read)).await?;
         assert_eq!((refused.status.code(), refused.stdout.len()), (Some(125), 0), "{}", told(&refused));
@@ -81,17 +92,19 @@ async fn a_person_with_a_certificate_pushes_this_repository_and_tests_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_account_does_the_same_and_the_client_examples_too() {
     on_stage("account", async |stage: &Stage| {
-        let person = Person::with_token(stage, "builder").await?;
-        let plugin = person.plugin()?;
+        let cast = Cast::come(&stage.namespace).await?;
+        let_call(&stage.namespace, &[]).await?;
+        let folder = tempfile::tempdir()?;
+        let plugin = plugin(stage, &cast.robot, folder.path())?;
         let tree = push_this(&plugin, "counted").await?;
         work(&plugin, "counted", &tree).await?;
-        let folder = tempfile::tempdir()?;
         let clients = examples(folder.path()).await?;
         let answer = folder.path().join("answer.json");
         let session = format!("{}/counted", stage.namespace.name);
         for mut client in clients {
             // A token lasts 15 minutes: each has its own.
-            std::fs::write(&answer, person.exchange().await?)?;
+            let desk = Desk { who: &cast.robot, namespace: "" };
+            std::fs::write(&answer, desk.exchange().made().await?.done()?.to_string())?;
             client.arg(&answer).args([&session, "LICENSE", "sh", "-c", "echo ran; echo err >&2; exit 5"]);
             let ran = finish(client).await?;
             let expected = [std::fs::read(tree.root().join("LICENSE"))?, b"ran\n".to_vec()].concat();
