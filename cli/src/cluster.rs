@@ -94,7 +94,7 @@ async fn configuration(access: &Access) -> Result<Config, Error> {
     let kubeconfig = match &access.kubeconfig {
         Some(path) => Kubeconfig::read_from(path),
         // In a pod without a kubeconfig, its service account speaks, as with kubectl.
-        None if access.context.is_none() && Kubeconfig::read().is_err() => {
+        None if access.context.is_none() && is_in_pod() && Kubeconfig::read().is_err() => {
             return Config::infer().await.map_err(|error| Error::Kubeconfig(Box::new(error)));
         }
         None => Kubeconfig::read(),
@@ -102,4 +102,9 @@ async fn configuration(access: &Access) -> Result<Config, Error> {
     let kubeconfig = kubeconfig.map_err(|error| Error::Kubeconfig(Box::new(error)))?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
     config.map_err(|error| Error::Kubeconfig(Box::new(error)))
+}
+
+/// What the kubelet tells every container (kubernetes.io, "Discovering services").
+fn is_in_pod() -> bool {
+    std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
 }

@@ -133,7 +133,7 @@ impl Error {
         while let Some(error) = cause {
             let said = error.to_string();
             // Some errors repeat their cause in their own words.
-            if !line.ends_with(&said) {
+            if !line.contains(&said) {
                 line = format!("{line}: {said}");
             }
             cause = error.source();

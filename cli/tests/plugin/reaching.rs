@@ -117,3 +117,11 @@ async fn completion_needs_no_cluster() {
         assert!(ran.code == 0 && ran.text().contains("kubectl-mooring"), "{shell}");
     }
 }
+
+#[tokio::test]
+async fn a_kubeconfig_that_is_not_there_is_told_once() {
+    let world = World::open().await;
+    let ran = world.run(["session", "list", "--kubeconfig", "/nowhere/config"]).await;
+    ran.check_failed(&["error: cannot use the kubeconfig: failed to read", "hint: kubectl config view"]);
+    assert_eq!(ran.stderr.matches("No such file").count(), 1, "{ran:?}");
+}
