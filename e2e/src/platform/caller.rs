@@ -1,6 +1,7 @@
 //! Somebody at the API server under an identity of their own.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ pub const DRY_RUN: &str = "?dryRun=All";
 pub struct Caller {
     /// The user name.
     pub name: String,
-    kubeconfig: Kubeconfig,
+    kubeconfig: Arc<Kubeconfig>,
     client: Client,
 }
 
@@ -128,6 +129,7 @@ impl Caller {
         let options = KubeConfigOptions::default();
         let config = kube::Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await;
         let client = Client::try_from(config.context("the kubeconfig")?);
+        let kubeconfig = Arc::new(kubeconfig);
         Ok(Self { name, kubeconfig, client: client.context("a client of the API server")? })
     }
 
@@ -137,7 +139,7 @@ impl Caller {
     /// # Errors
     /// When that cannot be written.
     pub fn hand(&self, program: PathBuf, namespace: &str, folder: &Path) -> anyhow::Result<Kubectl> {
-        let mut kubeconfig = self.kubeconfig.clone();
+        let mut kubeconfig = (*self.kubeconfig).clone();
         for context in kubeconfig.contexts.iter_mut().filter_map(|context| context.context.as_mut()) {
             context.namespace = Some(namespace.to_owned());
         }

@@ -27,14 +27,14 @@ const ACTIVITY_DEADLINE: Duration = Duration::from_secs(10);
 /// The gateway, and those who come to it.
 struct Outside {
     gateway: Gateway,
-    cast: Cast,
+    cast: Box<Cast>,
     /// A person with no right but to call.
     dan: Caller,
 }
 
 impl Outside {
     async fn come(stage: &Stage) -> anyhow::Result<Self> {
-        let cast = Cast::come(&stage.namespace).await?;
+        let cast = Box::new(Box::pin(Cast::come(&stage.namespace)).await?);
         let_call(&stage.namespace, &["ana", "dan"]).await?;
         let dan = Caller::person(&stage.ground, "dan").await?;
         let service = stage.ground.api::<Service>(SYSTEM).get("mooring-harness").await?;
@@ -161,7 +161,7 @@ async fn all_refused(executor: &Executor, expected: ErrorCode) -> anyhow::Result
 #[tokio::test(flavor = "multi_thread")]
 async fn an_owner_reaches_files_and_commands_and_finds_them_again_after_a_loss() {
     on_stage("gateway", async |stage| {
-        let outside = Outside::come(stage).await?;
+        let outside = Box::pin(Outside::come(stage)).await?;
         let (mut session, bound) = outside.session(stage, "mine").await?;
         let ana = outside.reach(stage, &outside.cast.ana, "mine").await?;
         ensure!(ana.write("notes/a.txt", b"one\n").await?.created);
@@ -210,9 +210,9 @@ async fn an_owner_reaches_files_and_commands_and_finds_them_again_after_a_loss()
 #[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_session_is_as_unknown_as_none_in_every_call() {
     on_stage("foreign", async |stage| {
-        let outside = Outside::come(stage).await?;
+        let outside = Box::pin(Outside::come(stage)).await?;
         outside.session(stage, "mine").await?;
-        let (Cast { ana, robot, .. }, dan) = (&outside.cast, &outside.dan);
+        let (Cast { ana, robot, .. }, dan) = (&*outside.cast, &outside.dan);
         let unknown =
             all_refused(&outside.reach(stage, ana, "none").await?, ErrorCode::WrongEnvironment).await?;
         for who in [dan, robot] {
@@ -243,7 +243,7 @@ async fn a_foreign_session_is_as_unknown_as_none_in_every_call() {
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_cannot_say_who_they_are_is_refused() {
     on_stage("token", async |stage| {
-        let outside = Outside::come(stage).await?;
+        let outside = Box::pin(Outside::come(stage)).await?;
         outside.session(stage, "mine").await?;
         let name = format!("{}/mine", stage.namespace.name);
         let good = text(&exchanged(&outside.cast.ana).await?, "/status/token")?;
@@ -278,7 +278,7 @@ async fn whoever_cannot_say_who_they_are_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_account_reaches_its_own_session_with_its_own_token() {
     on_stage("robot", async |stage| {
-        let outside = Outside::come(stage).await?;
+        let outside = Box::pin(Outside::come(stage)).await?;
         let desk = Desk { who: &outside.cast.robot, namespace: &stage.namespace.name };
         desk.create("sessions", "its", &json!({})).made().await?.done()?;
         Session::open(&stage.namespace, "its").ready().await?;
@@ -295,7 +295,7 @@ async fn a_service_account_reaches_its_own_session_with_its_own_token() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_is_not_ready_says_why() {
     on_stage("unready", async |stage| {
-        let outside = Outside::come(stage).await?;
+        let outside = Box::pin(Outside::come(stage)).await?;
         let desk = Desk { who: &outside.cast.ana, namespace: &stage.namespace.name };
         desk.create("sessions", "waits", &json!({"executorClass": "nothing"})).made().await?.done()?;
         desk.create("sessions", "plain", &json!({"profile": "no-fs"})).made().await?.done()?;

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use mooring_e2e::execution::Tree;
-use mooring_e2e::fixture::binary;
-use mooring_e2e::platform::{Caller, Kubectl};
+use mooring_e2e::fixture::{await_condition, binary};
+use mooring_e2e::platform::{Caller, Kubectl, SYSTEM, Session};
 use tokio::process::Command;
 
 use super::cast::{Cast, Desk, let_call};
-use super::stage::{Stage, on_stage};
+use super::stage::{Stage, on_stage, quietly_on_stage};
 
 /// A cold `go test` in a small pod on a busy machine, or the tools of the client examples from their registries.
 const DEADLINE: Duration = Duration::from_mins(8);
@@ -134,4 +134,65 @@ async fn examples(folder: &Path) -> anyhow::Result<[Command; 2]> {
     let mut python = Command::new(copy.join(".venv/bin/python"));
     python.arg(copy.join("python/client.py"));
     Ok([Command::new(copy.join("go/client")), python])
+}
+
+/// Ends every container of `program`'s pods from the node, at once and without a word.
+async fn kill(stage: &Stage, program: &str) -> anyhow::Result<()> {
+    let selector = format!("app.kubernetes.io/name={program}");
+    let uids = ["-n", SYSTEM, "get", "pods", "-l", &selector, "-o", "jsonpath={.items[*].metadata.uid}"];
+    let container = program.trim_start_matches("mooring-");
+    let mut killed = 0;
+    for uid in stage.ground.kubectl.run(&uids).await?.split_whitespace() {
+        // A pod that only stands in the place of one has no such container.
+        if let Ok(pid) = stage.ground.run()?.container_pid(uid, container).await {
+            mooring_e2e::fixture::kill(pid)?;
+            killed += 1;
+        }
+    }
+    ensure!(killed > 0, "nothing of {program} runs");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_gateway_and_operator_are_killed_a_command_is_followed_to_its_end_and_the_environment_is_the_same()
+ {
+    quietly_on_stage("killed", async |stage: &Stage| {
+        let cast = Cast::come(&stage.namespace).await?;
+        let_call(&stage.namespace, &["ana"]).await?;
+        let folder = tempfile::tempdir()?;
+        let plugin = plugin(stage, &cast.ana, folder.path())?;
+        let made = finish(plugin.command(&["session", "create", "lives", "--wait"])).await?;
+        ensure!(made.status.success(), "{}", told(&made));
+        let mut session = Session::open(&stage.namespace, "lives");
+        let before = session.ready().await?;
+        let text = "echo begun > begun; for i in 1 2 3; do echo $i; read line < gate; done; exit 9";
+        let prepare = finish(plugin.command(&["session", "exec", "lives", "--shell", "mkfifo gate"])).await?;
+        ensure!(prepare.status.success(), "{}", told(&prepare));
+        let mut follower = plugin.command(&["session", "exec", "lives", "--timeout", "4m", "--shell", text]);
+        follower.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let follower = follower.spawn()?;
+        // Another call of the same person, once there is somebody to answer it.
+        let by = async |shell: &str| {
+            await_condition(DEADLINE, "the gateway answers again", async || {
+                let said =
+                    finish(plugin.command(&["session", "exec", "lives", "--shell", shell])).await.ok()?;
+                said.status.success().then_some(said.stdout)
+            })
+            .await
+        };
+        by("until test -e begun; do :; done; echo > gate").await?;
+        kill(stage, "mooring-harness").await?;
+        kill(stage, "mooring-operator").await?;
+        by("echo > gate").await?;
+        by("echo > gate").await?;
+        let ended = tokio::time::timeout(DEADLINE, follower.wait_with_output()).await??;
+        ensure!(ended.status.code() == Some(9) && ended.stdout == b"1\n2\n3\n", "{}", told(&ended));
+        assert_eq!(session.ready().await?, before, "the same executor, not another one");
+        stage.namespace.kubectl(&["delete", "pod", &before.executor.pod, "--wait=false"]).await?;
+        let (after, _) = session.ready_from(before.epoch + 1).await?;
+        assert_eq!(after.environment, before.environment);
+        assert_eq!(by("cat begun").await?, b"begun\n");
+        Ok(())
+    })
+    .await;
 }

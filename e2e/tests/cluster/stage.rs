@@ -23,6 +23,12 @@ pub(super) async fn on_stage(word: &str, body: impl AsyncFnOnce(&Stage) -> anyho
     play(word, body).await;
 }
 
+/// As [`on_stage`], with no other test beside it.
+pub(super) async fn quietly_on_stage(word: &str, body: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>) {
+    let _quiet = PEACE.write().await;
+    play(word, body).await;
+}
+
 /// As [`on_stage`], with no other test beside it and the installed operator stopped meanwhile.
 pub(super) async fn alone_on_stage(word: &str, body: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>) {
     let _quiet = PEACE.write().await;

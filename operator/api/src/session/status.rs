@@ -34,7 +34,6 @@ pub struct SessionStatus {
     #[schemars(length(min = 40, max = 64))]
     pub source_commit: Option<String>,
     /// When the owner or the agent last did something here, to the minute. Written by the harness.
-    /// Not built yet: nothing writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_activity: Option<Time>,
     /// Since when it sleeps for want of activity.
