@@ -80,16 +80,19 @@ pub(crate) enum SessionCommand {
     /// Ends a session for good, its volume with it unless its storage says otherwise.
     Delete {
         /// The session.
+        #[arg(value_parser = session_name)]
         name: String,
     },
     /// Puts a session to sleep: its commands end, its volume stays.
     Suspend {
         /// The session.
+        #[arg(value_parser = session_name)]
         name: String,
     },
     /// Wakes a session.
     Resume {
         /// The session.
+        #[arg(value_parser = session_name)]
         name: String,
         /// Wait until it is ready.
         #[arg(long)]
@@ -123,6 +126,7 @@ pub(crate) enum SessionCommand {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Create {
     /// Its name.
+    #[arg(value_parser = session_name)]
     pub(crate) name: String,
     /// The ExecutorClass; left out, the one named `default`.
     #[arg(long, value_name = "NAME")]
@@ -151,6 +155,7 @@ pub(crate) struct Create {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Push {
     /// The session.
+    #[arg(value_parser = session_name)]
     pub(crate) name: String,
     /// The folder.
     #[arg(default_value = ".")]
@@ -170,6 +175,7 @@ pub(crate) struct Push {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Pull {
     /// The session.
+    #[arg(value_parser = session_name)]
     pub(crate) name: String,
     /// The folder to fill, made when it is not there.
     #[arg(default_value = ".")]
@@ -189,6 +195,7 @@ pub(crate) struct Pull {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Exec {
     /// The session.
+    #[arg(value_parser = session_name)]
     pub(crate) name: String,
     /// The program and its arguments.
     #[arg(last = true, value_name = "PROGRAM", required_unless_present = "shell", conflicts_with = "shell")]
@@ -213,6 +220,19 @@ pub(crate) struct Exec {
 /// Reads a word as the API spells it.
 fn parse<T: DeserializeOwned>(word: &str) -> Result<T, String> {
     serde_json::from_value(serde_json::Value::from(word)).map_err(|error| error.to_string())
+}
+
+/// The name of a session, as Kubernetes objects have them (RFC 1123, 253 characters).
+pub(crate) fn session_name(text: &str) -> Result<String, String> {
+    let is_end = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_name = text.len() <= 253
+        && text.split('.').all(|part| {
+            let bytes = part.as_bytes();
+            bytes.first().is_some_and(|byte| is_end(*byte))
+                && bytes.last().is_some_and(|byte| is_end(*byte))
+                && bytes.iter().all(|byte| is_end(*byte) || *byte == b'-')
+        });
+    if is_name { Ok(text.to_owned()) } else { Err("the name of a session comes first".to_owned()) }
 }
 
 #[cfg(test)]
@@ -247,5 +267,15 @@ mod tests {
         assert_eq!(parse::<Mode>("askFirst"), Ok(Mode::AskFirst));
         assert_eq!(parse::<Profile>("no-fs"), Ok(Profile::NoFs));
         assert!(parse::<Profile>("Default").is_err() && parse::<Mode>("").is_err());
+    }
+
+    #[test]
+    fn a_session_has_a_name_as_objects_of_a_cluster_have() {
+        for good in ["a", "first", "a-1.b", &"a".repeat(253)] {
+            assert!(session_name(good).is_ok(), "{good}");
+        }
+        for bad in ["", ".", "..", "./a", "a/b", "A", "-a", "a-", "a..b", "a b", &"a".repeat(254)] {
+            assert!(session_name(bad).is_err(), "{bad}");
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use super::session_name;
 use crate::output::Format;
 
 /// About files.
@@ -13,6 +14,7 @@ pub(crate) enum FilesCommand {
     /// Writes a file to standard output, byte for byte.
     Read {
         /// The session.
+        #[arg(value_parser = session_name)]
         name: String,
         /// The file.
         path: OsString,
@@ -26,6 +28,7 @@ pub(crate) enum FilesCommand {
     /// Writes standard input, or a local file, to a file. One that is there must have been read before and be unchanged.
     Write {
         /// The session.
+        #[arg(value_parser = session_name)]
         name: String,
         /// The file.
         path: OsString,
@@ -37,6 +40,7 @@ pub(crate) enum FilesCommand {
     #[command(visible_alias = "ls")]
     List {
         /// The session.
+        #[arg(value_parser = session_name)]
         name: String,
         /// The folder; left out, the workspace's root.
         #[arg(default_value = "")]
@@ -48,6 +52,7 @@ pub(crate) enum FilesCommand {
     /// Describes a path.
     Stat {
         /// The session.
+        #[arg(value_parser = session_name)]
         name: String,
         /// The path.
         path: OsString,
@@ -58,6 +63,7 @@ pub(crate) enum FilesCommand {
     /// Replaces text in a file that was read before and is unchanged.
     Edit {
         /// The session.
+        #[arg(value_parser = session_name)]
         name: String,
         /// The file.
         path: OsString,
@@ -75,6 +81,7 @@ pub(crate) enum FilesCommand {
     #[command(visible_alias = "cp")]
     Copy {
         /// The session.
+        #[arg(value_parser = session_name)]
         name: String,
         /// The file.
         source: OsString,
@@ -85,6 +92,7 @@ pub(crate) enum FilesCommand {
     #[command(visible_alias = "mv")]
     Move {
         /// The session.
+        #[arg(value_parser = session_name)]
         name: String,
         /// The file or folder.
         source: OsString,
@@ -95,6 +103,7 @@ pub(crate) enum FilesCommand {
     #[command(visible_alias = "rm")]
     Remove {
         /// The session.
+        #[arg(value_parser = session_name)]
         name: String,
         /// The path.
         path: OsString,
@@ -102,6 +111,7 @@ pub(crate) enum FilesCommand {
     /// Finds lines by a regular expression.
     Grep {
         /// The session.
+        #[arg(value_parser = session_name)]
         name: String,
         /// The expression, in Rust's syntax.
         pattern: String,
@@ -124,6 +134,7 @@ pub(crate) enum FilesCommand {
     /// Finds files by a pattern such as `**/*.go`.
     Glob {
         /// The session.
+        #[arg(value_parser = session_name)]
         name: String,
         /// The pattern.
         pattern: String,
