@@ -35,7 +35,7 @@ pub(crate) struct Args {
 #[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct Access {
     /// The namespace; left out, the context's own.
-    #[arg(short, long, global = true, value_name = "NAME")]
+    #[arg(short, long, global = true, value_name = "NAME", value_parser = namespace_name)]
     pub(crate) namespace: Option<String>,
     /// The context of the kubeconfig; left out, its current one.
     #[arg(long, global = true, value_name = "NAME")]
@@ -222,17 +222,30 @@ fn parse<T: DeserializeOwned>(word: &str) -> Result<T, String> {
     serde_json::from_value(serde_json::Value::from(word)).map_err(|error| error.to_string())
 }
 
-/// The name of a session, as Kubernetes objects have them (RFC 1123, 253 characters).
+/// One part of the name of an object (RFC 1123).
+fn is_label(text: &str) -> bool {
+    let is_end = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = text.as_bytes();
+    bytes.first().is_some_and(is_end)
+        && bytes.last().is_some_and(is_end)
+        && bytes.iter().all(|byte| is_end(byte) || *byte == b'-')
+}
+
+/// The name of a session: as Kubernetes objects have them, 253 characters at most.
 pub(crate) fn session_name(text: &str) -> Result<String, String> {
-    let is_end = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let is_name = text.len() <= 253
-        && text.split('.').all(|part| {
-            let bytes = part.as_bytes();
-            bytes.first().is_some_and(|byte| is_end(*byte))
-                && bytes.last().is_some_and(|byte| is_end(*byte))
-                && bytes.iter().all(|byte| is_end(*byte) || *byte == b'-')
-        });
-    if is_name { Ok(text.to_owned()) } else { Err("the name of a session comes first".to_owned()) }
+    if text.len() <= 253 && text.split('.').all(is_label) {
+        return Ok(text.to_owned());
+    }
+    let is_path = text.contains('/') || text.bytes().all(|byte| byte == b'.');
+    let why =
+        if is_path { "the name of a session comes first" } else { "lower-case letters, digits, '-' and '.'" };
+    Err(why.to_owned())
+}
+
+/// The name of a namespace, 63 characters at most.
+pub(crate) fn namespace_name(text: &str) -> Result<String, String> {
+    let is_name = text.len() <= 63 && is_label(text);
+    if is_name { Ok(text.to_owned()) } else { Err("lower-case letters, digits and '-'".to_owned()) }
 }
 
 #[cfg(test)]

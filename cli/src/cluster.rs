@@ -8,7 +8,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use mooring_operator_api::{Exchange, ExchangeSpec, ExchangeStatus, Session};
 
-use crate::args::Access;
+use crate::args::{self, Access};
 use crate::error::Error;
 
 /// For a connection to the API server.
@@ -36,6 +36,10 @@ impl Cluster {
         // A person sees what an API server in trouble says at once, and tries again.
         config.default_retry = false;
         let namespace = access.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        // A part of the path of every request.
+        if args::namespace_name(&namespace).is_err() {
+            return Err(Error::Usage(format!("a namespace cannot be named {namespace}")));
+        }
         let client = Client::try_from(config).map_err(|error| Error::cluster("make a client", error))?;
         Ok(Self { client, namespace })
     }
@@ -63,7 +67,7 @@ impl Cluster {
     /// A token for the gateway, and where that is.
     ///
     /// # Errors
-    /// [`Error::NoGateway`] when the API server knows no such call or nobody answers it, else as any other call.
+    /// [`Error::NoGateway`] when the API server knows no such call, [`Error::Away`] when nobody answers it, else as any other.
     pub(crate) async fn exchange(&self) -> Result<ExchangeStatus, Error> {
         const WHAT: &str = "get a token for the gateway";
         let api: Api<Exchange> = Api::all(self.client.clone());
@@ -71,11 +75,15 @@ impl Cluster {
         request.metadata.name = None;
         let answer =
             tokio::time::timeout(EXCHANGE, async { api.create(&PostParams::default(), &request).await });
-        let answer = answer.await.map_err(|_| Error::NoGateway("nobody answers".to_owned()))?;
+        let answer =
+            answer.await.map_err(|_| Error::Away(format!("nothing within {} s", EXCHANGE.as_secs())))?;
         let exchange = match answer {
             Ok(exchange) => exchange,
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 502..=504) => {
+            Err(kube::Error::Api(status)) if status.code == 404 => {
                 return Err(Error::NoGateway(status.message.clone()));
+            }
+            Err(kube::Error::Api(status)) if matches!(status.code, 502..=504) => {
+                return Err(Error::Away(status.message.clone()));
             }
             Err(error) => return Err(Error::cluster(WHAT, error)),
         };

@@ -39,6 +39,9 @@ pub(crate) enum Error {
     /// `tokens.mooring.dev` is not served.
     #[error("this cluster gives no tokens for the gateway: {0}")]
     NoGateway(String),
+    /// `tokens.mooring.dev` is served by nobody at the moment.
+    #[error("the harness does not answer: {0}")]
+    Away(String),
     /// What the gateway is reached by makes no sense.
     #[error("the gateway cannot be used: {0}")]
     Gateway(String),
@@ -150,8 +153,15 @@ impl Error {
             }
             Self::Cluster { .. } => "kubectl cluster-info shows whether the API server can be reached",
             Self::ApiServer { code: 401, .. } => "the API server does not know your credential: renew it",
+            Self::ApiServer { code: 403, message, .. } if message.contains("belongs to") => {
+                "it is another person's: they change or end it, or whoever administers the namespace"
+            }
+            Self::ApiServer { code: 403, message, .. } if message.contains("exchanges") => {
+                "ask for the role mooring-caller, bound in the whole cluster"
+            }
             Self::ApiServer { code: 403, .. } => "ask for the role mooring-person in this namespace",
             Self::ApiServer { code: 404, .. } => "kubectl mooring session list shows what there is",
+            Self::Away(_) => "the harness is being started or has failed: try again in a moment",
             Self::NoGateway(_) => "ask the platform team whether Mooring and its harness are installed",
             Self::Gateway(_) | Self::Unreachable { .. } => {
                 "name another address of the gateway with --gateway or MOORING_GATEWAY"

@@ -88,7 +88,7 @@ async fn run(
         let ended = follow::follow(&gateway, &started).await?;
         let own_signal = *cancelled.borrow();
         Ok(match ended {
-            Ended::End(end) => exit::of(end.end.as_ref(), own_signal),
+            Ended::End { end, lost } => exit::of(end.end.as_ref(), own_signal).without(lost),
             Ended::Lost => Outcome::lost("executor"),
             Ended::NobodyReads => {
                 interrupt::cancel(&gateway, &started).await;

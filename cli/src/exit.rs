@@ -2,6 +2,8 @@
 
 use mooring_proto::v1::{NotStartedReason, command_end::End};
 
+use crate::progress::bytes;
+
 /// Whatever was not the command's own doing.
 pub(crate) const OWN_FAILURE: u8 = 125;
 /// The command is there and cannot be executed, as shells have it (POSIX, "Exit Status for Commands").
@@ -10,8 +12,12 @@ pub(crate) const NOT_EXECUTABLE: u8 = 126;
 pub(crate) const NOT_FOUND: u8 = 127;
 /// Added to the number of a signal.
 pub(crate) const SIGNALLED: u8 = 128;
+/// SIGHUP.
+pub(crate) const HANG_UP: u8 = 1;
 /// SIGINT.
 pub(crate) const INTERRUPT: u8 = 2;
+/// SIGQUIT.
+pub(crate) const QUIT: u8 = 3;
 /// SIGPIPE.
 pub(crate) const BROKEN_PIPE: u8 = 13;
 /// SIGTERM.
@@ -31,6 +37,20 @@ pub(crate) struct Outcome {
 impl Outcome {
     fn own(told: impl Into<String>, hint: Option<&'static str>) -> Self {
         Self { code: OWN_FAILURE, told: Some(told.into()), hint }
+    }
+
+    /// The same, when so many bytes of the output are missing: whoever reads it must not take it for whole.
+    pub(crate) fn without(self, lost: u64) -> Self {
+        if lost == 0 {
+            return self;
+        }
+        let Self { code, told, .. } = self;
+        let own = told.unwrap_or_else(|| format!("its code is {code}"));
+        let lost = bytes(lost);
+        Self::own(
+            format!("{lost} of the command's output are lost: it wrote faster than was read ({own})"),
+            Some("write it to a file of the workspace, and bring that here with files read or pull"),
+        )
     }
 
     /// The command went with its executor or its runner.
@@ -125,5 +145,13 @@ mod tests {
             let outcome = of(end.as_ref(), own_signal);
             assert_eq!((outcome.code, outcome.told.is_some()), (code, is_told), "{end:?}");
         }
+    }
+
+    #[test]
+    fn output_that_is_not_whole_is_no_success() {
+        assert_eq!(of(Some(&End::Exited(0)), None).without(0).code, 0);
+        let lost = of(Some(&End::Exited(0)), None).without(2048);
+        let told = "2.00 KiB of the command's output are lost: it wrote faster than was read (its code is 0)";
+        assert_eq!((lost.code, lost.told.as_deref()), (OWN_FAILURE, Some(told)));
     }
 }

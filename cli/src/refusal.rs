@@ -86,7 +86,9 @@ impl Refusal {
 
 /// What the documentation says about a reason of the condition Ready.
 pub(crate) fn remedy(reason: &str) -> Option<&'static str> {
-    SessionReason::ROWS.iter().find(|row| row.reason == reason).map(|row| row.remedy)
+    let row = SessionReason::ROWS.iter().find(|row| row.reason == reason)?;
+    // For who waits for it, the table's "Nothing." is no help.
+    Some(if row.remedy == "Nothing." { "try again in a moment" } else { row.remedy })
 }
 
 /// A refusal, or a call that broke.

@@ -85,6 +85,18 @@ impl Harness {
         self.gateway.connect(&Place::Here, token, "agents/first", Target::default()).await
     }
 
+    /// A connection to the gateway, the handshake over.
+    async fn converse(&self) -> anyhow::Result<tokio_rustls::client::TlsStream<tokio::net::TcpStream>> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(self.gateway.authority.as_bytes()) {
+            roots.add(certificate?)?;
+        }
+        let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let stream = tokio::net::TcpStream::connect(self.gateway.address).await?;
+        Ok(TlsConnector::from(Arc::new(config)).connect(ServerName::try_from(NAME)?, stream).await?)
+    }
+
     /// How a handshake of this version with a door ends.
     async fn shake(
         &self,
@@ -172,5 +184,18 @@ async fn both_doors_speak_tls_1_3_alone_and_the_exchange_to_no_stranger() {
     let plain = Executor::connect_plain(harness.gateway.address, &Place::Here, Target::default()).await;
     if let Ok(plain) = plain {
         assert!(plain.list("").await.is_err());
+    }
+}
+
+/// Whoever connects and then says nothing, or half of what begins a conversation, is not waited for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_without_a_word_is_closed() {
+    mooring_e2e::install_crypto();
+    let harness = Harness::start("kubernetes").await.expect("a harness");
+    for words in ["", "PRI * HTTP"] {
+        let mut stream = harness.converse().await.expect("a handshake");
+        stream.write_all(words.as_bytes()).await.expect("written");
+        let closed = tokio::time::timeout(DEADLINE, stream.read_to_end(&mut Vec::new())).await;
+        assert!(closed.is_ok(), "still open after {DEADLINE:?}");
     }
 }

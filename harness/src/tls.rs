@@ -2,6 +2,7 @@
 
 mod connection;
 mod files;
+mod place;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use futures::{Stream, StreamExt as _};
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_stream::wrappers::ReceiverStream;
@@ -21,11 +22,10 @@ use crate::telemetry::story;
 pub(crate) use connection::Connection;
 pub(crate) use files::{Peers, Protocols};
 pub use files::{TlsError, TlsFiles};
+use place::Places;
 
 /// For a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Connections of one listener that are open at once, handshakes included. More wait in the system's queue.
-const CONNECTIONS: usize = 4096;
 /// Connections that are ready and not taken.
 const READY: usize = 16;
 /// Pause after the system refused to accept, for example for want of descriptors.
@@ -45,23 +45,23 @@ impl Incoming {
         stop: CancellationToken,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (sender, ready) = mpsc::channel(READY);
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let places = Places::default();
         let accepting = async move {
             loop {
-                let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
                 let accepted = tokio::select! {
                     () = stop.cancelled() => return,
                     accepted = listener.accept() => accepted,
                 };
-                let stream = match accepted {
-                    Ok((stream, _)) => stream,
+                let (stream, peer) = match accepted {
+                    Ok((stream, peer)) => (stream, peer.ip()),
                     Err(error) => {
                         tracing::warn!(error = story(&error), "cannot accept a connection");
                         tokio::time::sleep(ACCEPT_PAUSE).await;
                         continue;
                     }
                 };
-                let Some(config) = config() else { continue };
+                // Without a place or a configuration it is closed.
+                let (Some(place), Some(config)) = (places.take(peer), config()) else { continue };
                 let sender = sender.clone();
                 tokio::spawn(async move {
                     if let Some(stream) = shake(stream, config).await {

@@ -10,13 +10,17 @@ use super::line::{Attempts, Verdict, judge};
 use super::start::Command;
 use crate::error::Error;
 use crate::gateway::Gateway;
-use crate::progress::{bytes, tell};
 
 /// How following ended.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Ended {
     /// The command's own end.
-    End(CommandEnd),
+    End {
+        /// How.
+        end: CommandEnd,
+        /// Bytes of its output that were not kept until they were read.
+        lost: u64,
+    },
     /// The executor that knew it is gone.
     Lost,
     /// Nobody reads our standard output any more.
@@ -28,13 +32,14 @@ pub(crate) enum Ended {
 struct Offsets {
     stdout: u64,
     stderr: u64,
+    /// Bytes that were no longer kept.
+    lost: u64,
 }
 
 /// What an event asks for.
 #[derive(Debug, PartialEq)]
 enum Step {
     Write(Stream, Vec<u8>),
-    Tell(String),
     End(CommandEnd),
     Nothing,
 }
@@ -93,8 +98,7 @@ async fn read(
                 }
                 written => written.map_err(Error::Output)?,
             },
-            Step::Tell(line) => tell(&line),
-            Step::End(end) => return Ok(Read::Ended(Ended::End(end))),
+            Step::End(end) => return Ok(Read::Ended(Ended::End { end, lost: offsets.lost })),
             Step::Nothing => {}
         }
     }
@@ -131,11 +135,8 @@ impl Offsets {
                 let at = self.of(stream);
                 let n_lost = to.saturating_sub(from.max(*at));
                 *at = to.max(*at);
-                if n_lost == 0 {
-                    return Step::Nothing;
-                }
-                let name = if stream == Stream::Stderr { "standard error" } else { "standard output" };
-                Step::Tell(format!("note: {} of {name} are no longer kept", bytes(n_lost)))
+                self.lost = self.lost.saturating_add(n_lost);
+                Step::Nothing
             }
             Some(Event::End(end)) => Step::End(end),
             None => Step::Nothing,
@@ -173,12 +174,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_kept_is_told_once() {
+    fn what_is_no_longer_kept_is_counted_once() {
         let mut offsets = Offsets::default();
         let gap = |from, to| Some(Event::Gap(OutputGap { stream: Stream::Stdout.into(), from, to }));
-        let told = offsets.take(gap(0, 2048));
-        assert_eq!(told, Step::Tell("note: 2.00 KiB of standard output are no longer kept".to_owned()));
-        assert_eq!(offsets.take(gap(0, 2048)), Step::Nothing);
-        assert_eq!(offsets, Offsets { stdout: 2048, stderr: 0 });
+        for _ in 0..2 {
+            assert_eq!(offsets.take(gap(0, 2048)), Step::Nothing);
+        }
+        assert_eq!(offsets, Offsets { stdout: 2048, stderr: 0, lost: 2048 });
     }
 }

@@ -9,30 +9,39 @@ use tokio::sync::watch;
 use super::line::{Attempts, Verdict, judge};
 use super::start::Command;
 use crate::error::Error;
-use crate::exit::{INTERRUPT, TERMINATE};
+use crate::exit::{HANG_UP, INTERRUPT, QUIT, TERMINATE};
 use crate::gateway::{Gateway, effect};
 use crate::progress::tell;
 
-/// SIGINT and SIGTERM, from the moment this is made.
+/// Signals that ask us to end, from the moment this is made.
 pub(crate) struct Signals {
+    hang_up: Signal,
     interrupt: Signal,
+    quit: Signal,
     terminate: Signal,
 }
 
 impl Signals {
-    /// Takes both.
+    /// Takes them.
     ///
     /// # Errors
     /// [`Error::Local`].
     pub(crate) fn listen() -> Result<Self, Error> {
         let take = |kind| signal(kind).map_err(|error| Error::local("take signals", error));
-        Ok(Self { interrupt: take(SignalKind::interrupt())?, terminate: take(SignalKind::terminate())? })
+        Ok(Self {
+            hang_up: take(SignalKind::hangup())?,
+            interrupt: take(SignalKind::interrupt())?,
+            quit: take(SignalKind::quit())?,
+            terminate: take(SignalKind::terminate())?,
+        })
     }
 
     /// The number of the next one.
     pub(crate) async fn next(&mut self) -> u8 {
         tokio::select! {
+            _ = self.hang_up.recv() => HANG_UP,
             _ = self.interrupt.recv() => INTERRUPT,
+            _ = self.quit.recv() => QUIT,
             _ = self.terminate.recv() => TERMINATE,
         }
     }

@@ -82,9 +82,6 @@ pub(crate) async fn start(
 
 fn tell_removed(names: &[String]) {
     if !names.is_empty() {
-        crate::progress::tell(&format!(
-            "note: variables that look like secrets were removed: {}",
-            names.join(", ")
-        ));
+        crate::progress::tell(&format!("note: not passed on to the command: {}", names.join(", ")));
     }
 }

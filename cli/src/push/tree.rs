@@ -4,6 +4,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use ignore::{DirEntry, WalkBuilder};
 
@@ -12,6 +13,11 @@ use crate::link::stays_inside;
 
 /// Git's own folder, which no ignore rule is about.
 const GIT: &str = ".git";
+
+/// Rules about what git does not know of.
+const RULES: &str = ".gitignore";
+/// Bytes of one file of rules, with much room.
+const MAX_RULES_BYTES: u64 = 1024 * 1024;
 
 /// Something of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +61,7 @@ impl Tree {
     /// configuration counts.
     ///
     /// # Errors
-    /// [`Error::Local`] when it is no folder, or something in it cannot be read.
+    /// [`Error::Local`] when it is no folder, or something in it cannot be read, its rules for instance.
     pub(crate) fn read(folder: &Path, all: bool) -> Result<Self, Error> {
         let unreadable = |error| Error::local(format!("read {}", folder.display()), error);
         let root = fs::canonicalize(folder).map_err(unreadable)?;
@@ -82,9 +88,24 @@ impl Tree {
     fn walk(&mut self, from: &Path, all: bool) -> Result<(), Error> {
         let mut builder = WalkBuilder::new(from);
         builder.standard_filters(false).follow_links(false).sort_by_file_name(Ord::cmp);
+        let unusable: Arc<OnceLock<PathBuf>> = Arc::default();
         if !all {
             builder.git_ignore(true).require_git(false);
-            builder.filter_entry(|entry| entry.depth() == 0 || entry.file_name() != GIT);
+            has_usable_rules(from).map_err(|path| unusable_rules(&path))?;
+            let unusable = Arc::clone(&unusable);
+            // Asked before a folder is entered and its rules are read.
+            builder.filter_entry(move |entry| {
+                let is_in = entry.depth() == 0 || entry.file_name() != GIT;
+                let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+                match if is_in && is_folder { has_usable_rules(entry.path()) } else { Ok(()) } {
+                    Ok(()) => is_in,
+                    Err(path) => {
+                        // The first one is told.
+                        let _ = unusable.set(path);
+                        false
+                    }
+                }
+            });
         }
         for found in builder.build() {
             let found = found.map_err(|error| {
@@ -99,7 +120,7 @@ impl Tree {
                 self.walk(&path.join(GIT), true)?;
             }
         }
-        Ok(())
+        unusable.get().map_or(Ok(()), |path| Err(unusable_rules(path)))
     }
 
     fn add(&mut self, found: &DirEntry) -> Result<(), Error> {
@@ -129,6 +150,22 @@ impl Tree {
         self.entries.push(entry(path, kind, &metadata));
         Ok(())
     }
+}
+
+/// Whether the rules in a folder, where it has any, are a regular file of some size: neither a pipe, nor a device, nor a link,
+/// which git does not follow either (gitignore(5)).
+fn has_usable_rules(folder: &Path) -> Result<(), PathBuf> {
+    let path = folder.join(RULES);
+    match path.symlink_metadata() {
+        Ok(found) if !found.is_file() || found.len() > MAX_RULES_BYTES => Err(path),
+        // One that cannot be looked at cannot be read either, which the walk tells.
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+fn unusable_rules(path: &Path) -> Error {
+    let why = std::io::Error::other("it is no regular file of at most 1 MiB; --all brings everything");
+    Error::local(format!("follow the rules in {}", path.display()), why)
 }
 
 fn entry(path: PathBuf, kind: Kind, metadata: &Metadata) -> Entry {

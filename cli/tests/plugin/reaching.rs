@@ -87,7 +87,7 @@ async fn a_cluster_that_gives_no_token_says_why() {
     let world = world().await;
     for (code, words) in [
         (404, &["error: this cluster gives no tokens", "hint: ask the platform team"]),
-        (503, &["error: this cluster gives no tokens", "hint: ask the platform team"]),
+        (503, &["error: the harness does not answer: no", "hint: the harness is being started"]),
         (403, &["error: cannot get a token for the gateway: no", "hint: ask for the role"]),
         (401, &["error: cannot get a token for the gateway: no", "hint: the API server does not know"]),
     ] {

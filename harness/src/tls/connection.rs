@@ -1,25 +1,35 @@
-//! A connection that holds its place among those that are open.
+//! A connection that holds its place among those that are open, and loses it when its peer says nothing.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Sleep, sleep};
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
+
+use super::place::Place;
+
+/// From the end of the handshake to the first [`FIRST_WORDS`]; what comes later is for HTTP to watch.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes of the preface of HTTP/2 (RFC 9113, section 3.4). A request of HTTP/1.1 is longer.
+const FIRST_WORDS: usize = 24;
 
 /// A connection whose handshake is over.
 pub(crate) struct Connection {
     stream: TlsStream<TcpStream>,
-    _place: OwnedSemaphorePermit,
+    /// While the peer has not said its first words: how many bytes it said, and until when.
+    silence: Option<(usize, Pin<Box<Sleep>>)>,
+    _place: Place,
 }
 
 impl Connection {
-    pub(super) fn new(stream: TlsStream<TcpStream>, place: OwnedSemaphorePermit) -> Self {
-        Self { stream, _place: place }
+    pub(super) fn new(stream: TlsStream<TcpStream>, place: Place) -> Self {
+        Self { stream, silence: Some((0, Box::pin(sleep(PATIENCE)))), _place: place }
     }
 
     /// What the other end has shown, its own certificate first.
@@ -40,7 +50,17 @@ impl AsyncRead for Connection {
         ctx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(ctx, buffer)
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(ctx, buffer);
+        if let Some((said, deadline)) = &mut self.silence {
+            *said += buffer.filled().len() - before;
+            if *said >= FIRST_WORDS {
+                self.silence = None;
+            } else if polled.is_pending() && deadline.as_mut().poll(ctx).is_ready() {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+        }
+        polled
     }
 }
 

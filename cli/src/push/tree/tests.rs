@@ -105,3 +105,18 @@ fn a_worktree_s_history_is_said_to_be_elsewhere() {
     let folder = folder(&[(".git", "gitdir: elsewhere")]);
     assert!(Tree::read(folder.path(), false).expect("a tree").has_history_elsewhere);
 }
+
+#[test]
+fn rules_that_are_no_file_are_not_opened() {
+    for below in ["", "a/b"] {
+        for target in ["/dev/zero", "pipe", "rules"] {
+            let folder = folder(&[("rules", "*\n"), ("a/b/file", "")]);
+            rustix::fs::mkfifoat(rustix::fs::CWD, folder.path().join("pipe"), 0o600.into()).expect("a pipe");
+            let path = folder.path().join(below).join(".gitignore");
+            symlink(target, &path).expect("a link");
+            let error = Tree::read(folder.path(), false).expect_err("refused").line();
+            assert!(error.contains(".gitignore") && error.contains("no regular file"), "{error}");
+            assert!(Tree::read(folder.path(), true).is_ok(), "everything goes without rules");
+        }
+    }
+}
