@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::stage::{Stage, on_stage};
 
-/// From the apply to the true reason, with a pull that has to fail among them.
+/// From the apply to the true reason, on a busy machine.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Waits until Ready is False for this reason, and the message says something.
@@ -24,6 +24,9 @@ async fn is_told(session: &mut Session, reason: &str) -> anyhow::Result<SessionS
     ensure!(condition.observed_generation == Some(1), "{condition:?}");
     Ok(status)
 }
+
+/// Of a registry that nobody runs on the node, so that a pull fails at once.
+const NOWHERE: &str = "127.0.0.1:1/nothing:1";
 
 fn class(stage: &Stage, change: &Value) -> anyhow::Result<Value> {
     let mut class = json!({"image": stage.ground.image("environment")?, "storage": {"size": "1Gi"}});
@@ -50,7 +53,7 @@ async fn a_missing_class_is_told_and_the_session_starts_when_it_comes() {
 async fn a_missing_image_storage_class_runtime_or_node_is_told() {
     on_stage("missing", async |stage| {
         let cases = [
-            ("image", json!({"image": "mooring.test/nothing:1"}), "ImageUnavailable"),
+            ("image", json!({"image": NOWHERE}), "ImageUnavailable"),
             ("storage", json!({"storage": {"size": "1Gi", "className": "nothing"}}), "StorageClassNotFound"),
             ("runtime", json!({"runtimeClassName": "nothing"}), "PodRejected"),
             ("node", json!({"nodeSelector": {"example.com/nothing": "there"}}), "Unschedulable"),
@@ -69,7 +72,7 @@ async fn a_missing_image_storage_class_runtime_or_node_is_told() {
 async fn a_session_starts_once_the_class_that_held_it_up_is_corrected() {
     on_stage("mended", async |stage| {
         let cases = [
-            ("image", json!({"image": "mooring.test/nothing:1"}), "ImageUnavailable"),
+            ("image", json!({"image": NOWHERE}), "ImageUnavailable"),
             ("node", json!({"nodeSelector": {"example.com/nothing": "there"}}), "Unschedulable"),
         ];
         let mended = cases.map(async |(name, change, reason)| {
