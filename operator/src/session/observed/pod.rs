@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod, PodCondition, PodStatus};
 use kube::ResourceExt as _;
 use mooring_operator_api::condition::SessionReason;
@@ -83,6 +83,18 @@ pub(crate) enum PodState {
     },
 }
 
+impl PodState {
+    /// An executor that ended after its pod's deletion had begun, ended by that: its exit code says nothing more.
+    fn explained(self, leaving: Option<&Cause>, from: Option<Timestamp>) -> Self {
+        match (self, leaving) {
+            (Self::Ended { at, .. }, Some(leaving)) if at.is_some() && at >= from => {
+                Self::Ended { cause: leaving.clone(), at }
+            }
+            (state, _) => state,
+        }
+    }
+}
+
 /// Why the container with the commands was started anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunnerRestart {
@@ -97,6 +109,7 @@ pub(crate) fn read(pod: &Pod, node_is_silent: impl Fn(&str) -> bool) -> PodFacts
     let none = PodStatus::default();
     let status = pod.status.as_ref().unwrap_or(&none);
     let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+    let leaving = pod.metadata.deletion_timestamp.as_ref().map(|_| leaving(status));
     PodFacts {
         name: pod.name_any(),
         uid: Uid::from(pod.uid().unwrap_or_default()),
@@ -106,12 +119,19 @@ pub(crate) fn read(pod: &Pod, node_is_silent: impl Fn(&str) -> bool) -> PodFacts
         class_digest: pod.annotations().get(label::CLASS_DIGEST).cloned(),
         created: pod.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
         address: status.pod_ip.as_deref().and_then(|text| text.parse().ok()),
-        state: state(status),
-        leaving: pod.metadata.deletion_timestamp.as_ref().map(|_| leaving(status)),
+        state: state(status).explained(leaving.as_ref(), deleted_from(pod)),
+        leaving,
         is_over: is_over(status),
         silent_node: node.filter(|node| node_is_silent(node)),
         runner_restart: runner_restart(status),
     }
+}
+
+/// When the node began to end a pod that is deleted: the API server tells when it is to be over.
+fn deleted_from(pod: &Pod) -> Option<Timestamp> {
+    let over = pod.metadata.deletion_timestamp.as_ref()?.0;
+    let grace = SignedDuration::from_secs(pod.metadata.deletion_grace_period_seconds.unwrap_or(0));
+    over.checked_sub(grace).ok()
 }
 
 /// By the label that the watch selects by, too. The answer to a write of ours shows a pod without it once more.

@@ -16,6 +16,7 @@ fn check(status: Value, expected: Expect) {
             "annotations": {"mooring.dev/epoch": "3"},
             "creationTimestamp": "2026-11-30T12:00:00Z",
             "deletionTimestamp": status.get("deleted"),
+            "deletionGracePeriodSeconds": status.get("grace"),
         },
         "spec": {"containers": [], "nodeName": "node-1"},
         "status": status,
@@ -146,6 +147,27 @@ fn who_asked_for_a_deletion_is_told_apart() {
         json!({"phase": "Running", "deleted": "2026-11-30T12:02:00Z", "conditions": disruption}),
         expect![
             "waiting, PodPending: the pod is to be scheduled; leaving, Evicted: EvictionByEvictionAPI, Eviction API: evicting"
+        ],
+    );
+}
+
+/// The pod is to be over at 12:01:20, twenty seconds after the delete; its executor ended at 12:01:00.
+#[test]
+fn an_executor_that_ended_by_a_deletion_was_deleted() {
+    let pod = |grace: u32| {
+        let executor = container("executor", &ended("Completed", 0, ""));
+        json!({"phase": "Running", "deleted": "2026-11-30T12:01:20Z", "grace": grace, "containerStatuses": [executor]})
+    };
+    check(
+        pod(20),
+        expect![
+            "ended 2026-11-30T12:01:00Z, PodDeleted: the pod is being deleted; leaving, PodDeleted: the pod is being deleted"
+        ],
+    );
+    check(
+        pod(19),
+        expect![
+            "ended 2026-11-30T12:01:00Z, ExecutorLost: Completed, exit code 0; leaving, PodDeleted: the pod is being deleted"
         ],
     );
 }
