@@ -5,10 +5,23 @@ use std::time::Duration;
 use super::stage::{Stage, calls, say, shell};
 use crate::session::{Answer, Approval, ApprovalState, Limits, Mode, RunId, RunState, SessionId};
 
+/// For a question, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The question that the run waits with. A run that was just answered may still look as if it waited, without any.
 async fn asked_in(stage: &Stage, session: SessionId, run: RunId) -> Approval {
-    stage.until(session, run, |run| run.state == RunState::Waiting).await;
-    let found =
-        stage.store.approvals(Some(session), Some(ApprovalState::Pending), 10).await.expect("approvals");
+    let pending = async || stage.store.approvals(Some(session), Some(ApprovalState::Pending), 10).await;
+    let asked = async {
+        loop {
+            stage.until(session, run, |run| run.state == RunState::Waiting).await;
+            let found = pending().await.expect("approvals");
+            if !found.is_empty() {
+                return found;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let found = tokio::time::timeout(PATIENCE, asked).await.expect("a question");
     assert_eq!(found.len(), 1);
     found.into_iter().next().expect("one")
 }
