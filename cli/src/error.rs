@@ -163,8 +163,9 @@ impl Error {
             Self::ApiServer { code: 404, .. } => "kubectl mooring session list shows what there is",
             Self::Away(_) => "the harness is being started or has failed: try again in a moment",
             Self::NoGateway(_) => "ask the platform team whether Mooring and its harness are installed",
-            Self::Gateway(_) | Self::Unreachable { .. } => {
-                "name another address of the gateway with --gateway or MOORING_GATEWAY"
+            Self::Gateway(_) => "name another address of the gateway with --gateway or MOORING_GATEWAY",
+            Self::Unreachable { .. } => {
+                "--gateway or MOORING_GATEWAY names a way to it; kubectl port-forward to its Service makes one"
             }
             Self::Refused(refusal) => return refusal.hint(),
             Self::Broken(_) | Self::Damaged(_) => "try again",

@@ -55,6 +55,13 @@ impl Interceptor for Caller {
     }
 }
 
+/// A client under the protocol's limits for one message. What is generated for each service has no trait for it.
+macro_rules! bounded {
+    ($client:expr) => {
+        $client.max_decoding_message_size(MAX_MESSAGE_BYTES).max_encoding_message_size(MAX_MESSAGE_BYTES)
+    };
+}
+
 impl Gateway {
     /// Exchanges the person's credential for a token and connects.
     ///
@@ -84,23 +91,17 @@ impl Gateway {
 
     /// Files.
     pub(crate) fn files(&self) -> FileServiceClient<Line> {
-        FileServiceClient::new(self.line())
-            .max_decoding_message_size(MAX_MESSAGE_BYTES)
-            .max_encoding_message_size(MAX_MESSAGE_BYTES)
+        bounded!(FileServiceClient::new(self.line()))
     }
 
     /// Commands.
     pub(crate) fn commands(&self) -> CommandServiceClient<Line> {
-        CommandServiceClient::new(self.line())
-            .max_decoding_message_size(MAX_MESSAGE_BYTES)
-            .max_encoding_message_size(MAX_MESSAGE_BYTES)
+        bounded!(CommandServiceClient::new(self.line()))
     }
 
     /// Import and Export.
     pub(crate) fn workspaces(&self) -> WorkspaceServiceClient<Line> {
-        WorkspaceServiceClient::new(self.line())
-            .max_decoding_message_size(MAX_MESSAGE_BYTES)
-            .max_encoding_message_size(MAX_MESSAGE_BYTES)
+        bounded!(WorkspaceServiceClient::new(self.line()))
     }
 
     /// Makes a call, and once more with a new token when the gateway does not accept this one.

@@ -86,7 +86,7 @@ impl Refusal {
 
 /// What the documentation says about a reason of the condition Ready.
 pub(crate) fn remedy(reason: &str) -> Option<&'static str> {
-    let row = SessionReason::ROWS.iter().find(|row| row.reason == reason)?;
+    let row = SessionReason::of(reason)?.row();
     // For who waits for it, the table's "Nothing." is no help.
     Some(if row.remedy == "Nothing." { "try again in a moment" } else { row.remedy })
 }

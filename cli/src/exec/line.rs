@@ -16,18 +16,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
-/// Reasons of the condition Ready for which the executor that held a command is no more.
-const GONE: [SessionReason; 8] = [
-    SessionReason::ExecutorLost,
-    SessionReason::ExecutorOutOfMemory,
-    SessionReason::PodDeleted,
-    SessionReason::PodAltered,
-    SessionReason::Evicted,
-    SessionReason::Asleep,
-    SessionReason::Ended,
-    SessionReason::Deleted,
-];
-
 /// What a failed call says about the command that it was for.
 #[derive(Debug)]
 pub(crate) enum Verdict {
@@ -52,7 +40,7 @@ pub(crate) fn judge(error: Error) -> Verdict {
         | ErrorCode::EmptyWorkspace => Verdict::Lost,
         ErrorCode::NotReady => {
             let reason = refusal.fields.get("reason").map_or("", String::as_str);
-            if GONE.iter().any(|gone| gone.as_str() == reason) {
+            if SessionReason::of(reason).is_some_and(SessionReason::is_executor_gone) {
                 Verdict::Lost
             } else {
                 Verdict::Again(error)

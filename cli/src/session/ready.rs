@@ -71,7 +71,7 @@ async fn follow(
             return Ok(session);
         }
         let told = (ready.reason.clone(), ready.message.clone());
-        if FINAL.iter().any(|reason| reason.as_str() == told.0) {
+        if SessionReason::of(&told.0).is_some_and(|reason| FINAL.contains(&reason)) {
             return Err(Error::NotReady { name: name.to_owned(), reason: told.0, message: told.1 });
         }
         if last.as_ref() != Some(&told) {

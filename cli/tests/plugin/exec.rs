@@ -125,9 +125,9 @@ async fn a_limit_that_passed_is_told_and_is_no_code_of_the_command() {
 }
 
 #[tokio::test]
-async fn the_first_interrupt_cancels_and_the_command_s_end_is_awaited() {
+async fn the_first_signal_to_end_cancels_and_the_command_s_end_is_awaited() {
     let cancelled = Play::End(End::Cancelled(Cancelled {}));
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    for (signal, code) in [(Signal::HUP, 129), (Signal::INT, 130), (Signal::QUIT, 131), (Signal::TERM, 143)] {
         let world = world(&[&[stdout(0, "a"), Play::AwaitCancel, stdout(1, "b"), cancelled.clone()]]).await;
         let program = world.command(EXEC).spawn().expect("the program");
         await_condition("it is attached", || !world.gateway.state().offsets.is_empty()).await;

@@ -1,6 +1,6 @@
 //! The way to the gateway, and what stands in it.
 
-use crate::fixture::{SESSION, World};
+use crate::fixture::{NAMESPACE, SESSION, World};
 
 const READ: [&str; 5] = ["session", "files", "read", SESSION, "a"];
 
@@ -71,7 +71,10 @@ async fn a_gateway_of_another_name_gets_no_token() {
 async fn another_address_may_be_given_and_its_certificate_is_checked_all_the_same() {
     let world = world().await;
     world.api().gateway["url"] = "https://127.0.0.1:1".into();
-    world.run(READ).await.check_failed(&["error: cannot reach the gateway", "hint: name another address"]);
+    world
+        .run(READ)
+        .await
+        .check_failed(&["error: cannot reach the gateway", "hint: --gateway or MOORING_GATEWAY"]);
     let url = world.gateway_url.clone();
     let words = [&["--gateway", url.as_str()], &READ[..]].concat();
     assert_eq!(world.run(words).await.text(), "content");
@@ -107,6 +110,27 @@ async fn a_command_line_that_makes_no_sense_is_no_exit_code_of_a_command() {
         .check_failed(&["error: cannot use the kubeconfig"]);
     let ran = world.run(["--help"]).await;
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+}
+
+#[tokio::test]
+async fn what_is_no_namespace_s_name_is_refused_before_anybody_is_asked() {
+    let world = world().await;
+    for name in ["", "a/b", "../team", "Team", "a.b", "-a", "team%2f", "a b", "té", "a\n", &"a".repeat(64)] {
+        let flag = format!("--namespace={name}");
+        for words in [&READ[..], &["session", "list"], &["session", "exec", SESSION, "--", "true"]] {
+            let ran = world.run([&[flag.as_str()], words].concat()).await;
+            ran.check_failed(&["error: invalid value", "lower-case letters, digits and '-'"]);
+        }
+    }
+    // The kubeconfig's own is no better.
+    let path = world.folder.path().join("kubeconfig");
+    let good = std::fs::read_to_string(&path).expect("a kubeconfig");
+    let own = format!("\"namespace\":\"{NAMESPACE}\"");
+    assert!(good.contains(&own), "{good}");
+    std::fs::write(&path, good.replace(&own, "\"namespace\":\"../team\"")).expect("a kubeconfig");
+    world.run(READ).await.check_failed(&["error: a namespace cannot be named ../team"]);
+    assert_eq!(world.api().n_requests, 0);
+    assert!(world.gateway.state().calls.is_empty());
 }
 
 #[tokio::test]

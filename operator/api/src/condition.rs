@@ -213,6 +213,11 @@ macro_rules! reasons {
                 remedy: $remedy,
             },)*];
 
+            /// The reason that stands in an object as this word; nothing for a word of a newer version.
+            pub fn of(word: &str) -> Option<Self> {
+                [$(Self::$reason,)*].into_iter().find(|reason| reason.as_str() == word)
+            }
+
             /// What follows from this reason.
             pub const fn row(self) -> &'static $crate::condition::Row {
                 &Self::ROWS[self as usize]

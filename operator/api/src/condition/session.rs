@@ -147,3 +147,56 @@ reasons! {
             "If it lasts, look at the events of the pod and of the claim.";
     }
 }
+
+impl SessionReason {
+    /// Whether, for this reason of the condition Ready, the executor that was bound before is no more, and every command with it.
+    pub const fn is_executor_gone(self) -> bool {
+        match self {
+            Self::ExecutorLost
+            | Self::ExecutorOutOfMemory
+            | Self::PodDeleted
+            | Self::PodAltered
+            | Self::Evicted
+            | Self::Asleep
+            | Self::Ended
+            | Self::Deleted => true,
+            // Nothing had begun, or what had goes on, or nobody knows.
+            Self::Bound
+            | Self::NoFiles
+            | Self::VolumePending
+            | Self::PodPending
+            | Self::ImagePulling
+            | Self::Binding
+            | Self::Seeding
+            | Self::ClassNotFound
+            | Self::ImageUnavailable
+            | Self::StorageClassNotFound
+            | Self::QuotaExceeded
+            | Self::Unschedulable
+            | Self::PodRejected
+            | Self::ClaimRejected
+            | Self::SourceUnsupported
+            | Self::SourceFailed
+            | Self::ClaimNotFound
+            | Self::SecretNotFound
+            | Self::NameConflict
+            | Self::LandlockTooOld
+            | Self::BindRefused
+            | Self::WorkspaceMismatch
+            | Self::NodeUnreachable
+            | Self::StartDeadlineExceeded
+            | Self::Requested
+            | Self::Idle
+            | Self::FallingAsleep
+            | Self::Awake
+            | Self::WorkspaceLost
+            | Self::Expired
+            | Self::InUse
+            | Self::RunnerOutOfMemory
+            | Self::RunnerExited
+            | Self::Draining
+            | Self::DrainUnanswered
+            | Self::Removing => false,
+        }
+    }
+}

@@ -47,6 +47,24 @@ fn a_reason_names_its_own_row() {
 }
 
 #[test]
+fn a_word_of_an_object_is_a_reason_or_one_of_a_newer_version() {
+    for row in SessionReason::ROWS {
+        assert_eq!(SessionReason::of(row.reason).map(SessionReason::row), Some(row));
+    }
+    assert_eq!(SessionReason::of("bound"), None);
+}
+
+#[test]
+fn an_executor_is_gone_only_while_the_session_is_not_ready() {
+    for row in SessionReason::ROWS {
+        let is_gone = SessionReason::of(row.reason).is_some_and(SessionReason::is_executor_gone);
+        let is_not_ready = row.condition == ConditionType::Ready && row.status == ConditionStatus::False;
+        assert!(!is_gone || is_not_ready, "{}", row.reason);
+    }
+    assert!(SessionReason::Evicted.is_executor_gone() && !SessionReason::NodeUnreachable.is_executor_gone());
+}
+
+#[test]
 fn the_time_of_transition_moves_with_the_status_alone() {
     let mut conditions = Vec::new();
     assert!(set(&mut conditions, SessionReason::PodPending.row().condition("one", Some(1), time(1))));
