@@ -14,7 +14,9 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion, version};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 const DEADLINE: Duration = Duration::from_secs(20);
 const NAME: &str = "mooring-harness.mooring-system.svc";
@@ -85,35 +87,32 @@ impl Harness {
         self.gateway.connect(&Place::Here, token, "agents/first", Target::default()).await
     }
 
-    /// A connection to the gateway, the handshake over.
-    async fn converse(&self) -> anyhow::Result<tokio_rustls::client::TlsStream<tokio::net::TcpStream>> {
+    /// A connection to a door, the handshake over.
+    async fn converse(
+        &self,
+        door: SocketAddr,
+        versions: &[&'static SupportedProtocolVersion],
+        protocols: &[&[u8]],
+    ) -> anyhow::Result<TlsStream<TcpStream>> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(self.gateway.authority.as_bytes()) {
             roots.add(certificate?)?;
         }
-        let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-        config.alpn_protocols = vec![b"h2".to_vec()];
-        let stream = tokio::net::TcpStream::connect(self.gateway.address).await?;
+        let mut config = ClientConfig::builder_with_protocol_versions(versions)
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        let stream = TcpStream::connect(door).await?;
         Ok(TlsConnector::from(Arc::new(config)).connect(ServerName::try_from(NAME)?, stream).await?)
     }
 
-    /// How a handshake of this version with a door ends.
-    async fn shake(
+    /// What a door that speaks this version answers to a request.
+    async fn ask(
         &self,
         door: SocketAddr,
         version: &'static SupportedProtocolVersion,
     ) -> anyhow::Result<Vec<u8>> {
-        let mut roots = RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(self.gateway.authority.as_bytes()) {
-            roots.add(certificate?)?;
-        }
-        let mut config = ClientConfig::builder_with_protocol_versions(&[version])
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec(), b"h2".to_vec()];
-        let stream = tokio::net::TcpStream::connect(door).await?;
-        let mut stream =
-            TlsConnector::from(Arc::new(config)).connect(ServerName::try_from(NAME)?, stream).await?;
+        let mut stream = self.converse(door, &[version], &[b"http/1.1", b"h2"]).await?;
         stream.write_all(b"GET /apis HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).await?;
@@ -175,12 +174,12 @@ async fn both_doors_speak_tls_1_3_alone_and_the_exchange_to_no_stranger() {
     mooring_e2e::install_crypto();
     let harness = Harness::start("kubernetes").await.expect("a harness");
     for door in [harness.gateway.address, harness.exchange] {
-        assert!(harness.shake(door, &version::TLS12).await.is_err(), "TLS 1.2 at {door}");
+        assert!(harness.ask(door, &version::TLS12).await.is_err(), "TLS 1.2 at {door}");
         let plain = reqwest::get(format!("http://{door}/apis")).await;
         assert!(plain.is_err(), "plain text at {door}: {plain:?}");
     }
     // While nobody knows what the API server's own certificate looks like, nobody is spoken to.
-    assert!(harness.shake(harness.exchange, &version::TLS13).await.is_err());
+    assert!(harness.ask(harness.exchange, &version::TLS13).await.is_err());
     let plain = Executor::connect_plain(harness.gateway.address, &Place::Here, Target::default()).await;
     if let Ok(plain) = plain {
         assert!(plain.list("").await.is_err());
@@ -193,7 +192,10 @@ async fn a_connection_without_a_word_is_closed() {
     mooring_e2e::install_crypto();
     let harness = Harness::start("kubernetes").await.expect("a harness");
     for words in ["", "PRI * HTTP"] {
-        let mut stream = harness.converse().await.expect("a handshake");
+        let mut stream = harness
+            .converse(harness.gateway.address, rustls::DEFAULT_VERSIONS, &[b"h2"])
+            .await
+            .expect("a handshake");
         stream.write_all(words.as_bytes()).await.expect("written");
         let closed = tokio::time::timeout(DEADLINE, stream.read_to_end(&mut Vec::new())).await;
         assert!(closed.is_ok(), "still open after {DEADLINE:?}");
