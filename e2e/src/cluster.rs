@@ -261,8 +261,11 @@ fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this room stands in the repository")
 }
 
-/// Where built programs and images are kept for all runs: `$XDG_CACHE_HOME/mooring/cluster`.
-fn cache() -> anyhow::Result<PathBuf> {
+/// Where what is built for tests, programs and images for instance, is kept for all runs: `$XDG_CACHE_HOME/mooring/cluster`.
+///
+/// # Errors
+/// When neither that variable nor `HOME` is set.
+pub fn cache() -> anyhow::Result<PathBuf> {
     base_folder("XDG_CACHE_HOME", ".cache")
 }
 

@@ -4,8 +4,11 @@
 //!  stage     a namespace of the test's own, removed at its end; alone for what disturbs everybody
 //!  cast      people, a person's account and our own accounts, each with a credential of its own
 //!  turn      one Session with this repository in it, which the tests of `repository` and `loss` use in turn
+//!  absence   what has nothing beside it; in the alphabet, and so in time, before everything that would wait for it
 //! ```
 
+#[path = "cluster/absence.rs"]
+mod absence;
 #[path = "cluster/admission.rs"]
 mod admission;
 #[path = "cluster/case.rs"]
@@ -16,10 +19,12 @@ mod cast;
 mod chart;
 #[path = "cluster/class.rs"]
 mod class;
+#[path = "cluster/client.rs"]
+mod client;
+#[path = "cluster/command.rs"]
+mod command;
 #[path = "cluster/condition.rs"]
 mod condition;
-#[path = "cluster/crash.rs"]
-mod crash;
 #[path = "cluster/gateway.rs"]
 mod gateway;
 #[path = "cluster/lifecycle.rs"]
@@ -30,8 +35,6 @@ mod loss;
 mod meddling;
 #[path = "cluster/name.rs"]
 mod name;
-#[path = "cluster/outage.rs"]
-mod outage;
 #[path = "cluster/power.rs"]
 mod power;
 #[path = "cluster/reach.rs"]
@@ -52,5 +55,3 @@ mod secrecy;
 mod stage;
 #[path = "cluster/turn.rs"]
 mod turn;
-#[path = "cluster/variable.rs"]
-mod variable;

@@ -4,8 +4,8 @@
 set -eu
 proto=$(cd "$1" && pwd)
 cd "$(dirname "$0")"
-python3 -m venv .venv
-.venv/bin/pip install --quiet --disable-pip-version-check --requirement python/requirements.txt
+[ -x .venv/bin/python ] || python3 -m venv .venv
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements.txt
 
 files=""
 options=""

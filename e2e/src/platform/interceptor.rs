@@ -55,6 +55,8 @@ struct Control {
     fate: Fate,
     /// Somebody was hit, under a fate that is for one write.
     is_spent: bool,
+    /// The write that a silence befell since the last decision.
+    silenced: Option<Write>,
     /// Attempts at writes so far that were not to go through.
     attempts: std::collections::HashMap<String, u32>,
     /// All writes that reached the API server, with their paths.
@@ -84,6 +86,7 @@ impl Interceptor {
         let state = Control {
             fate: Fate::Pass,
             is_spent: false,
+            silenced: None,
             attempts: std::collections::HashMap::default(),
             passed: Vec::new(),
         };
@@ -113,12 +116,19 @@ impl Interceptor {
         let mut control = self.shared.lock();
         control.fate = fate;
         control.is_spent = false;
+        control.silenced = None;
     }
 
     /// Waits for the next write that did not simply go through.
     pub async fn hit(&mut self) -> Write {
         // The other end lives as long as this does.
         self.hits.recv().await.unwrap_or_default()
+    }
+
+    /// The write that [`Fate::Silent`] befell since the last decision: known before it has its effect, so whoever sees the
+    /// effect finds it here, while [`Interceptor::hit`] may come later.
+    pub fn silenced(&self) -> Option<Write> {
+        self.shared.lock().silenced.clone()
     }
 
     /// The writes that reached the API server since this was asked last, as method and path.
@@ -178,6 +188,9 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     };
     let verdict = if path.contains(&shared.within) { shared.judge(&path) } else { Verdict::Forward };
     let write = format!("{write} {}", side(&verdict));
+    if matches!(verdict, Verdict::Drop | Verdict::ForwardAndDrop) {
+        shared.lock().silenced = Some(write.clone());
+    }
     let response = match verdict {
         Verdict::Ignore | Verdict::Drop | Verdict::Refuse => None,
         Verdict::Forward | Verdict::ForwardAndDrop | Verdict::ForwardAndRefuse => {

@@ -36,6 +36,11 @@ impl Kubectl {
         Self { program, kubeconfig }
     }
 
+    /// The program.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// The kubeconfig it uses.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace as Kind, ServiceAccount};
 use kube::Api;
+use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, PostParams};
 use serde_json::{Value, json};
 
 use super::{Ground, Watch};
@@ -32,7 +33,13 @@ impl Namespace {
     /// When the cluster does not make it.
     pub async fn make(ground: &Ground, word: &str) -> anyhow::Result<Self> {
         let namespace = Self::bare(ground, word).await?;
-        namespace.apply("ExecutorClass", "default", &class(&ground.image("environment")?)).await?;
+        let class = json!({
+            "apiVersion": "mooring.dev/v1alpha1", "kind": "ExecutorClass",
+            "metadata": {"name": "default"}, "spec": class(&ground.image("environment")?),
+        });
+        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("mooring.dev", "v1alpha1", "ExecutorClass"));
+        let classes: Api<DynamicObject> = Api::namespaced_with(ground.client.clone(), &namespace.name, &kind);
+        classes.create(&PostParams::default(), &serde_json::from_value(class)?).await?;
         Ok(namespace)
     }
 
@@ -55,7 +62,8 @@ impl Namespace {
             "apiVersion": "v1", "kind": "Namespace",
             "metadata": {"name": name, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
         });
-        ground.kubectl.apply(&object).await?;
+        let namespaces: Api<Kind> = Api::all(ground.client.clone());
+        namespaces.create(&PostParams::default(), &serde_json::from_value(object)?).await?;
         let mut account = Watch::of(ground.api::<ServiceAccount>(name), "default");
         let find = |seen: &[super::Sighting<ServiceAccount>]| seen.last()?.object.as_ref().map(drop);
         let what = "the namespace's default service account";
@@ -99,7 +107,8 @@ impl Namespace {
     /// # Errors
     /// When the API server does not take it.
     pub async fn remove(self) -> anyhow::Result<()> {
-        self.ground.kubectl.run(&["delete", "namespace", &self.name, "--wait=false"]).await.map(drop)
+        let namespaces: Api<Kind> = Api::all(self.ground.client.clone());
+        Ok(namespaces.delete(&self.name, &DeleteParams::default()).await.map(drop)?)
     }
 
     /// Deletes it and waits until nothing of it is left.

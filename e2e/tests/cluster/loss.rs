@@ -10,8 +10,8 @@ use mooring_e2e::platform::{Bound, Sighting, Watch};
 use mooring_proto::v1::ErrorCode;
 use serde_json::json;
 
-use super::stage::{in_peace, tell};
-use super::turn::{STATUS_DEADLINE, Turn, take};
+use super::stage::tell;
+use super::turn::{STATUS_DEADLINE, Turn, take_in_peace};
 
 /// From what is done to a pod to the API showing it.
 const SHOWN_DEADLINE: Duration = Duration::from_secs(30);
@@ -88,36 +88,36 @@ async fn kill_executor(turn: &Turn, bound: &Bound) -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_pod_is_replaced_over_the_same_bytes() {
-    in_peace(take(async |turn| {
+    take_in_peace(async |turn| {
         is_replaced(turn, "pod deleted", &["PodDeleted"], async |turn, bound| {
             let namespace = &turn.session.namespace;
             namespace.kubectl(&["delete", "pod", &bound.executor.pod, "--wait=false"]).await.map(drop)
         })
         .await
-    }))
+    })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_executor_that_exits_is_replaced_over_the_same_bytes() {
-    in_peace(take(async |turn| is_replaced(turn, "executor killed", &["ExecutorLost"], kill_executor).await))
+    take_in_peace(async |turn| is_replaced(turn, "executor killed", &["ExecutorLost"], kill_executor).await)
         .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pod_deleted_without_grace_is_replaced_over_the_same_bytes() {
-    in_peace(take(async |turn| {
+    take_in_peace(async |turn| {
         is_replaced(turn, "pod deleted by force", &["PodDeleted"], async |turn, bound| {
             let arguments =
                 ["delete", "pod", &bound.executor.pod, "--wait=false", "--grace-period=0", "--force"];
             turn.session.namespace.kubectl(&arguments).await.map(drop)
         })
         .await
-    }))
+    })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_evicted_pod_is_replaced_over_the_same_bytes() {
-    in_peace(take(async |turn| is_replaced(turn, "pod evicted", &["Evicted"], evict).await)).await;
+    take_in_peace(async |turn| is_replaced(turn, "pod evicted", &["Evicted"], evict).await).await;
 }

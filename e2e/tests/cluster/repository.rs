@@ -1,15 +1,13 @@
 //! The main job: this repository, with its history, in a Session.
 
 use anyhow::ensure;
-use mooring_e2e::execution::Program;
 use mooring_proto::v1::FileKind;
 
-use super::stage::in_peace;
-use super::turn::{said, take};
+use super::turn::{said, take_in_peace};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn this_repository_arrives_whole_with_its_history() {
-    in_peace(take(async |turn| {
+    take_in_peace(async |turn| {
         let begun = turn.begun.clone();
         assert_eq!(begun.imported.response.files_written, begun.files);
         let (_, executor) = turn.executor().await?;
@@ -23,27 +21,13 @@ async fn this_repository_arrives_whole_with_its_history() {
         assert_eq!(log.trim(), begun.head);
         said(&executor, "git fsck --connectivity-only --no-dangling").await?;
         Ok(())
-    }))
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_tests_of_a_go_module_in_it_pass() {
-    in_peace(take(async |turn| {
-        let (_, executor) = turn.executor().await?;
-        let program = Program::argv(["go", "test", "-count=1", "-v", "./..."]).within("e2e/reach");
-        let finished = executor.run(&program.lasting(std::time::Duration::from_mins(4))).await?;
-        ensure!(finished.is_success(), "{}", finished.told());
-        let text = finished.text();
-        ensure!(text.contains("ok  \tmooring.dev/reach") && !text.contains("no test files"), "{text}");
-        Ok(())
-    }))
+    })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_ten_calls_on_files_work_on_it() {
-    in_peace(take(async |turn| {
+    take_in_peace(async |turn| {
         let (_, executor) = turn.executor().await?;
         let read = executor.read("README.md").await?;
         assert_eq!(read, said(&executor, "cat README.md").await?.as_bytes());
@@ -69,6 +53,6 @@ async fn all_ten_calls_on_files_work_on_it() {
         let gone = executor.stat("scratch").await.expect_err("it is removed");
         assert_eq!(mooring_e2e::execution::code(&gone), Some(mooring_proto::v1::ErrorCode::NotFound));
         Ok(())
-    }))
+    })
     .await;
 }

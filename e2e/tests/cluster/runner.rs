@@ -8,8 +8,8 @@ use mooring_e2e::fixture::kill;
 use mooring_proto::v1::attach_response::Event;
 use mooring_proto::v1::command_end::End;
 
-use super::stage::{in_peace, tell};
-use super::turn::{STATUS_DEADLINE, said, take};
+use super::stage::tell;
+use super::turn::{STATUS_DEADLINE, said, take_in_peace};
 
 /// A command that is killed with its runner is told at once.
 const END_DEADLINE: Duration = Duration::from_secs(10);
@@ -25,7 +25,7 @@ async fn ends_whole_containers(executor: &Executor) -> anyhow::Result<bool> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_memory_bomb_ends_and_the_session_lives() {
-    in_peace(take(async |turn| {
+    take_in_peace(async |turn| {
         let (before, executor) = turn.executor().await?;
         let is_whole = ends_whole_containers(&executor).await?;
         // One line without an end, of which it keeps all.
@@ -43,13 +43,13 @@ async fn a_memory_bomb_ends_and_the_session_lives() {
         assert_eq!(said(&executor, "echo alive").await?, "alive\n");
         assert_eq!(turn.session.ready().await?, before);
         Ok(())
-    }))
+    })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_runner_loses_its_commands_and_nothing_else() {
-    in_peace(take(async |turn| {
+    take_in_peace(async |turn| {
         let (before, executor) = turn.executor().await?;
         let program = Program::shell("echo begun; exec sleep 1000").lasting(Duration::from_mins(10));
         let command = executor.start(&program).await?.command_id;
@@ -79,7 +79,7 @@ async fn a_killed_runner_loses_its_commands_and_nothing_else() {
         ensure!(shown.is("Ready"), "{}", shown.told());
         assert_eq!(turn.session.ready().await?, before);
         Ok(())
-    }))
+    })
     .await;
 }
 

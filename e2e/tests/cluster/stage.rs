@@ -2,13 +2,24 @@
 
 use std::io::Write as _;
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::FutureExt as _;
 use mooring_e2e::platform::{Ground, Namespace, OPERATOR, Product, SYSTEM};
-use tokio::sync::RwLock;
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Held for reading by each test, for writing by those that stop what all of them use.
-static PEACE: RwLock<()> = RwLock::const_new(());
+static PEACE: RwLock<Installed> = RwLock::const_new(Installed::Runs);
+/// How many are, or wait to be, without the installed operator.
+static ALONE: AtomicUsize = AtomicUsize::new(0);
+
+/// The installed operator.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Installed {
+    Runs,
+    /// Left so for the next test that wants it.
+    Stopped,
+}
 
 /// The ground of one test.
 pub(super) struct Stage {
@@ -19,26 +30,58 @@ pub(super) struct Stage {
 
 /// Plays `body` in a namespace of its own, beside other tests, and removes the namespace whatever happens.
 pub(super) async fn on_stage(word: &str, body: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>) {
-    let _peace = PEACE.read().await;
-    play(word, body).await;
+    let _peace = peace().await;
+    Box::pin(play(word, body)).await;
 }
 
 /// As [`on_stage`], with no other test beside it.
 pub(super) async fn quietly_on_stage(word: &str, body: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>) {
-    let _quiet = PEACE.write().await;
-    play(word, body).await;
+    let _quiet = quiet().await;
+    Box::pin(play(word, body)).await;
 }
 
 /// As [`on_stage`], with no other test beside it and the installed operator stopped meanwhile.
 pub(super) async fn alone_on_stage(word: &str, body: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>) {
-    let _quiet = PEACE.write().await;
+    ALONE.fetch_add(1, Ordering::SeqCst);
+    let mut installed = PEACE.write().await;
     let ground = Ground::open().await.expect("a cluster");
     Product::installed(&ground).await.expect("the product");
-    stop_operator(&ground).await.expect("the operator stops");
+    if *installed == Installed::Runs {
+        stop_operator(&ground).await.expect("the operator stops");
+        *installed = Installed::Stopped;
+    }
     let played = AssertUnwindSafe(Box::pin(play(word, body))).catch_unwind().await;
     Product::leave_operator_place(&ground).await.expect("the place is free");
-    start_operator(&ground).await.expect("the operator starts");
+    let is_last = ALONE.fetch_sub(1, Ordering::SeqCst) == 1;
+    if is_last {
+        restore(&mut installed).await;
+    }
     conclude(played.map(Ok));
+}
+
+/// Beside others, with the installed operator.
+async fn peace() -> RwLockReadGuard<'static, Installed> {
+    let peace = PEACE.read().await;
+    if *peace == Installed::Runs {
+        return peace;
+    }
+    drop(peace);
+    quiet().await.downgrade()
+}
+
+/// With nothing beside it but the installed operator.
+async fn quiet() -> RwLockWriteGuard<'static, Installed> {
+    let mut quiet = PEACE.write().await;
+    restore(&mut quiet).await;
+    quiet
+}
+
+async fn restore(installed: &mut Installed) {
+    if *installed == Installed::Stopped {
+        let ground = Ground::open().await.expect("a cluster");
+        start_operator(&ground).await.expect("the operator starts");
+        *installed = Installed::Runs;
+    }
 }
 
 /// Stops the installed operator and waits until it is gone.
@@ -73,13 +116,13 @@ async fn play(word: &str, body: impl AsyncFnOnce(&Stage) -> anyhow::Result<()>) 
 
 /// Runs peacefully beside others, without a namespace.
 pub(super) async fn in_peace<T>(body: impl Future<Output = T>) -> T {
-    let _peace = PEACE.read().await;
+    let _peace = peace().await;
     body.await
 }
 
 /// Runs with no other test beside it, without a namespace.
 pub(super) async fn in_quiet<T>(body: impl Future<Output = T>) -> T {
-    let _peace = PEACE.write().await;
+    let _quiet = quiet().await;
     body.await
 }
 

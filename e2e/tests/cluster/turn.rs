@@ -9,7 +9,7 @@ use mooring_e2e::platform::{Bound, Ground, Namespace, Product, Session};
 use serde_json::json;
 use tokio::sync::Mutex;
 
-use super::stage::{conclude, judged, tell};
+use super::stage::{conclude, in_peace, in_quiet, judged, tell};
 
 const NAME: &str = "main-job";
 /// Whatever is lost, the API shows it and the status says so within this time.
@@ -49,9 +49,20 @@ pub(super) struct Turn {
     pub(super) begun: Begun,
 }
 
-/// Takes a turn. The caller holds the peace, or the quiet, of the stage.
-pub(super) async fn take(body: impl AsyncFnOnce(&mut Turn) -> anyhow::Result<()>) {
+/// Takes a turn, beside tests that take none.
+pub(super) async fn take_in_peace(body: impl AsyncFnOnce(&mut Turn) -> anyhow::Result<()>) {
+    // Whoever waits for the peace counts, or the shared Session would be made anew for each.
     TAKERS.fetch_add(1, Ordering::SeqCst);
+    in_peace(take(body)).await;
+}
+
+/// Takes a turn with no other test beside it.
+pub(super) async fn take_in_quiet(body: impl AsyncFnOnce(&mut Turn) -> anyhow::Result<()>) {
+    TAKERS.fetch_add(1, Ordering::SeqCst);
+    in_quiet(take(body)).await;
+}
+
+async fn take(body: impl AsyncFnOnce(&mut Turn) -> anyhow::Result<()>) {
     let mut shared = SHARED.lock().await;
     let ground = Ground::open().await.expect("a cluster");
     let product = Product::installed(&ground).await.expect("the product");

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 
-use super::stage::{Stage, alone_on_stage, tell};
+use crate::stage::{Stage, alone_on_stage, tell};
 
 /// More lives than twice the writes of any of the walks below.
 const LIVES: usize = 80;
@@ -72,6 +72,8 @@ impl<'a> Bench<'a> {
             let hit = tokio::select! {
                 done = &mut awaited => {
                     operator.kill().await?;
+                    // The last write may have brought it about, and its operator died of it.
+                    self.hits.extend(self.interceptor.silenced());
                     tell(&format!("died {life} times on the way"));
                     return done;
                 }

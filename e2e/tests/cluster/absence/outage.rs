@@ -10,9 +10,9 @@ use mooring_e2e::execution::{Executor, Program};
 use mooring_e2e::fixture::{await_condition, kill};
 use mooring_e2e::platform::{Bound, SYSTEM, Session};
 
-use super::loss::is_replaced;
-use super::stage::{OPERATOR_PODS, in_quiet, start_operator, stop_operator, tell};
-use super::turn::{Turn, said, take};
+use crate::loss::is_replaced;
+use crate::stage::{OPERATOR_PODS, start_operator, stop_operator, tell};
+use crate::turn::{Turn, said, take_in_quiet};
 
 /// What a deleted pod is told as soon after an outage of the API server: the cluster may have missed the node's lease
 /// meanwhile, and then says for a moment that the node does not answer.
@@ -59,7 +59,7 @@ async fn delete_pod(turn: &Turn, bound: &Bound) -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_operator_comes_back_and_touches_no_session() {
-    in_quiet(take(async |turn| {
+    take_in_quiet(async |turn| {
         let (before, executor) = turn.executor().await?;
         let (uid, restarts) = operator(turn).await?;
         let start = Instant::now();
@@ -69,13 +69,13 @@ async fn a_killed_operator_comes_back_and_touches_no_session() {
         tell(&format!("operator killed: ready again after {:.2} s", start.elapsed().as_secs_f64()));
         is_untouched(turn, &before).await?;
         is_replaced(turn, "pod deleted after the operator's restart", &["PodDeleted"], delete_pod).await
-    }))
+    })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_lost_while_the_operator_is_stopped_is_mended_when_it_starts() {
-    in_quiet(take(async |turn| {
+    take_in_quiet(async |turn| {
         let (before, _) = turn.executor().await?;
         stop_operator(&turn.ground).await?;
         let namespace = &turn.session.namespace;
@@ -92,7 +92,7 @@ async fn what_is_lost_while_the_operator_is_stopped_is_mended_when_it_starts() {
         assert_eq!(after.epoch, before.epoch + 1);
         assert_eq!(after.environment, before.environment);
         Ok(())
-    }))
+    })
     .await;
 }
 
@@ -117,7 +117,7 @@ async fn is_told_and_goes_on(turn: &mut Turn, before: &Bound, executor: &Executo
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_falls_silent_is_told_and_stops_no_command_and_replaces_no_pod() {
-    in_quiet(take(async |turn| {
+    take_in_quiet(async |turn| {
         let (before, executor) = turn.executor().await?;
         let run = turn.ground.run()?.clone();
         run.stop(Component::Kubelet).await?;
@@ -128,13 +128,13 @@ async fn a_node_that_falls_silent_is_told_and_stops_no_command_and_replaces_no_p
         is_untouched(turn, &before).await?;
         tell(&format!("kubelet started: Ready again after {:.2} s", start.elapsed().as_secs_f64()));
         is_replaced(turn, "pod deleted after the kubelet's restart", &["PodDeleted"], delete_pod).await
-    }))
+    })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_api_server_stops_no_command_and_replaces_no_pod() {
-    in_quiet(take(async |turn| {
+    take_in_quiet(async |turn| {
         let (before, executor) = turn.executor().await?;
         let run = turn.ground.run()?.clone();
         run.stop(Component::Apiserver).await?;
@@ -147,6 +147,6 @@ async fn a_stopped_api_server_stops_no_command_and_replaces_no_pod() {
         turn.session = Session::open(&turn.session.namespace, &turn.session.name);
         is_untouched(turn, &before).await?;
         is_replaced(turn, "pod deleted after the API server's restart", AFTER_OUTAGE, delete_pod).await
-    }))
+    })
     .await;
 }
